@@ -1,0 +1,1 @@
+"""What a model is: loading, indexing, selecting, cutting, feeding, comparing."""
