@@ -10,7 +10,6 @@ from typing import ClassVar
 CODES: dict[str, str] = {
     "OB101": "the failure does not reproduce",
     "OB102": "the cut was refused: no valid model can be made of it",
-    "OB103": "the failure did not survive in a fresh process",
     "OB104": "the chosen nodes alone do not fail",
     "OB201": "wrong usage of an option or argument",
     "OB202": "the output exists already",
@@ -30,6 +29,7 @@ CODES: dict[str, str] = {
     "OB402": "the disk is full or not writable",
     "OB403": "a worker process could not start",
     "OB404": "out of memory",
+    "OB501": "the result did not verify, and nothing was written",
     "OB701": "a bug of onnxbench",
 }
 

@@ -105,6 +105,10 @@ class GraphView:
             seen.update(dict.fromkeys(name for name in node.outputs if name))
         return iter(seen)
 
+    def is_overridable(self, name: str) -> bool:
+        """Whether the value is an initializer that a caller may replace: a graph input too, from IR version 4 on."""
+        return name in self.initializers and name in self.inputs and self.model.ir_version >= 4
+
     def defines(self, name: str) -> bool:
         """Whether this graph itself makes or declares the value."""
         return name in self.producer or name in self.inputs or name in self.initializers or name in self.sparse
@@ -191,7 +195,7 @@ class GraphView:
 
         Random operators, and calls and bodies that may hold one, do not make constants.
         """
-        found = {name for name in [*self.initializers, *self.sparse] if name not in self.inputs}
+        found = {name for name in [*self.initializers, *self.sparse] if not self.is_overridable(name)}
         for node in self.order:
             if all(not name or name in found for name in node.inputs) and self._is_deterministic(node):
                 found.update(name for name in node.outputs if name)

@@ -1,0 +1,80 @@
+"""Types of values: what a value in memory is in ONNX's terms, and what shape inference says of a model's values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto, helper
+
+from onnxbench import isolate
+from onnxbench.core.attributes import subgraphs
+from onnxbench.core.model import Model
+from onnxbench.core.values import Value, element_type
+
+
+def type_of(value: Value, *, static: bool = True) -> TypeProto | None:
+    """The ONNX type of a value in memory; with `static` false only its rank. None if it cannot be told (an empty sequence)."""
+    if isinstance(value, np.ndarray):
+        code = element_type(value.dtype)
+        shape = list(value.shape) if static else [None] * value.ndim
+        return helper.make_tensor_type_proto(code, shape) if code is not None else None
+    if isinstance(value, list):
+        inner = type_of(value[0], static=False) if value else None
+        return helper.make_sequence_type_proto(inner) if inner is not None else None
+    return None
+
+
+def value_info(name: str, kind: TypeProto | None) -> ValueInfoProto:
+    """A declaration; without a type it has only its name, which ONNX Runtime takes and the checker does not."""
+    info = ValueInfoProto(name=name)
+    if kind is not None:
+        info.type.CopyFrom(kind)
+    return info
+
+
+def infer(model: Model, *, timeout: float | None = 20.0, memory: int | None = None) -> dict[str, TypeProto]:
+    """Types by value name, from the file and from ONNX's shape inference, bodies included.
+
+    Inference runs in a worker: some models hang it, some kill it. Where it gives no answer the declared types are returned.
+    A name that bodies use for values of different types is left out, unless the main graph has it.
+    """
+    serialized = model.proto.SerializeToString()
+    result = isolate.call(run_inference, (serialized,), timeout=timeout, memory=memory)
+    proto = ModelProto.FromString(result.value) if isinstance(result, isolate.Ok) else model.proto
+    return _collect(proto.graph)
+
+
+def run_inference(serialized: bytes) -> bytes:
+    """ONNX's shape inference on a serialized model; for a worker."""
+    from onnx import shape_inference
+
+    return shape_inference.infer_shapes(ModelProto.FromString(serialized), data_prop=True).SerializeToString()
+
+
+def _collect(graph: GraphProto) -> dict[str, TypeProto]:
+    inner: dict[str, TypeProto] = {}
+    unclear: set[str] = set()
+    for body in _bodies(graph):
+        for name, kind in _declared(body):
+            if name in inner and inner[name] != kind:
+                unclear.add(name)
+            inner[name] = kind
+    found = {name: kind for name, kind in inner.items() if name not in unclear}
+    found.update(_declared(graph))
+    return found
+
+
+def _bodies(graph: GraphProto) -> Iterator[GraphProto]:
+    for node in graph.node:
+        for _, body in subgraphs(node):
+            yield body
+            yield from _bodies(body)
+
+
+def _declared(graph: GraphProto) -> Iterator[tuple[str, TypeProto]]:
+    for value in (*graph.value_info, *graph.output, *graph.input):
+        if value.HasField("type"):
+            yield value.name, value.type
+    for tensor in graph.initializer:
+        yield tensor.name, helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))

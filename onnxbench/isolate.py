@@ -1,0 +1,345 @@
+"""Run a function where it can do no harm: in a worker process with a timeout and a memory cap.
+
+`call` returns what happened as data. Workers persist between calls and are forked from a warm process, so that a call costs
+milliseconds and a dead worker is replaced as fast. Any thread may call; each call has a worker to itself.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from onnxbench import worker
+from onnxbench.errors import MachineError, quote
+
+_TAIL = 64 * 1024  # bytes of a worker's output that are kept
+_CALLS_PER_WORKER = 256  # then it is replaced: runtimes leak a little with every session
+
+
+@dataclass(frozen=True, slots=True)
+class Ok:
+    """The function returned `value`, after `seconds`."""
+
+    value: Any
+    seconds: float = 0.0
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """The function raised: the exception's class name, its text, the traceback."""
+
+    kind: str
+    message: str
+    trace: str = ""
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """The process died: `signal` is 'SIGSEGV' and the like, or 'exit 3'."""
+
+    signal: str
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeout:
+    """The function was still at work after `seconds` and was killed."""
+
+    seconds: float
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The process went over its cap of resident memory, or ran out of it; `used` is in bytes, 0 if unknown."""
+
+    used: int
+    output: str = ""
+
+
+Result = Ok | Error | Crash | Timeout | Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """A Python to work in. `foreign` ones see this package only, none of our other modules.
+
+    Attributes:
+        executable: path of the interpreter.
+        warm: modules to import once, before workers are forked.
+        foreign: whether it belongs to another environment.
+        environment: variables to add, as pairs.
+    """
+
+    executable: str = sys.executable
+    warm: tuple[str, ...] = ("numpy", "onnx", "onnxruntime")
+    foreign: bool = False
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+HERE = Interpreter()
+
+
+def call(
+    function: Callable[..., Any] | str,
+    arguments: Sequence[Any] = (),
+    *,
+    timeout: float | None = 60.0,
+    memory: int | None = None,
+    interpreter: Interpreter = HERE,
+) -> Result:
+    """Call a module-level function in a worker process.
+
+    Args:
+        function: the function, or its 'module:qualname'; arguments and result must pickle.
+        arguments: positional arguments.
+        timeout: seconds of wall time, from when the worker has the call; None waits for ever.
+        memory: cap in bytes of resident anonymous memory (mapped weights do not count); None sets no cap.
+        interpreter: the Python to run in.
+
+    Returns:
+        What happened. Nothing that the function does raises here.
+
+    Raises:
+        MachineError: OB403 if the interpreter cannot be started.
+    """
+    target = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
+    with _nursery_lock:
+        nursery = _nurseries.get(interpreter)
+        if nursery is None:
+            nursery = _nurseries[interpreter] = _Nursery(interpreter)
+    return nursery.call(target, tuple(arguments), timeout, memory)
+
+
+def shut_down() -> None:
+    """End every worker; they start again when needed. Runs at exit by itself."""
+    with _nursery_lock:
+        for nursery in _nurseries.values():
+            nursery.close()
+        _nurseries.clear()
+
+
+@dataclass(slots=True)
+class _Worker:
+    pid: int
+    channel: socket.socket
+    log: IO[bytes]
+    calls: int = 0
+
+    def output(self) -> str:
+        size = self.log.seek(0, os.SEEK_END)
+        self.log.seek(max(0, size - _TAIL))
+        text = self.log.read().decode("utf-8", "replace")
+        os.ftruncate(self.log.fileno(), 0)
+        return text
+
+    def close(self) -> None:
+        self.channel.close()
+        self.log.close()
+
+
+@dataclass
+class _Nursery:
+    """The warm process of one interpreter, and the idle workers forked from it."""
+
+    interpreter: Interpreter
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    idle: list[_Worker] = field(default_factory=list)
+    control: socket.socket | None = None
+    process: subprocess.Popen[bytes] | None = None
+
+    def call(self, target: str, arguments: tuple[Any, ...], timeout: float | None, memory: int | None) -> Result:
+        with self.lock:
+            busy = self.idle.pop() if self.idle else self._fork()
+        started = time.monotonic()
+        try:
+            answer = _exchange(busy, (target, arguments), started, timeout, memory)
+        except BaseException:  # Ctrl-C: the worker may be in the middle of anything
+            self._end(busy)
+            raise
+        if isinstance(answer, (Timeout, Memory)) or answer is None:
+            return self._autopsy(busy, answer)
+        output = busy.output()
+        self._give_back(busy, memory)
+        return _read_answer(answer, time.monotonic() - started, output)
+
+    def _give_back(self, busy: _Worker, memory: int | None) -> None:
+        busy.calls += 1
+        swollen = memory is not None and resident(busy.pid) > memory // 2
+        if busy.calls >= _CALLS_PER_WORKER or swollen:
+            self._end(busy)
+        else:
+            with self.lock:
+                self.idle.append(busy)
+
+    def _autopsy(self, dead: _Worker, verdict: Timeout | Memory | None) -> Result:
+        output = dead.output()
+        code = self._end(dead, kill=verdict is not None)
+        output = output or ""
+        if isinstance(verdict, Timeout):
+            return Timeout(verdict.seconds, output)
+        if isinstance(verdict, Memory) or code == -signal.SIGKILL:  # a kill that is not ours: the kernel ran out
+            return Memory(verdict.used if verdict else 0, output)
+        return Crash(_ending(code), output)
+
+    def _end(self, worker_: _Worker, *, kill: bool = True) -> int:
+        if kill:
+            with contextlib.suppress(OSError):
+                os.killpg(worker_.pid, signal.SIGKILL)
+        worker_.close()
+        with self.lock:
+            if self.control is None:
+                return 0
+            worker.send(self.control, ("wait", worker_.pid))
+            code = worker.receive(self.control)
+        return code if isinstance(code, int) else 0
+
+    def _fork(self) -> _Worker:
+        if self.process is None or self.process.poll() is not None:
+            self._start()
+        assert self.control is not None
+        ours, theirs = socket.socketpair()
+        log = tempfile.TemporaryFile(mode="a+b")  # noqa: SIM115 -- lives as long as the worker
+        _send_with_handles(self.control, ("fork",), [theirs.fileno(), log.fileno()])
+        theirs.close()
+        pid = worker.receive(self.control)
+        if not isinstance(pid, int):
+            self.process = None
+            raise MachineError("OB403", f"{quote(self.interpreter.executable)} cannot start a worker process")
+        return _Worker(pid, ours, log)
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        package = Path(__file__).parent
+        command = [self.interpreter.executable, str(package / "worker.py"), str(theirs.fileno())]
+        with tempfile.TemporaryFile() as log:
+            try:
+                self.process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=[theirs.fileno()],
+                    env=_environment(self.interpreter),
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise MachineError("OB403", f"cannot start {quote(self.interpreter.executable)}: {error.strerror}") from None
+            theirs.close()
+            path = None if self.interpreter.foreign else list(sys.path)
+            worker.send(ours, {"path": path, "package": str(package), "warm": self.interpreter.warm})
+            if worker.receive(ours) != "ready":
+                log.seek(0)
+                lines = log.read().decode("utf-8", "replace").strip().splitlines()
+                self.process = None
+                reason = f": {lines[-1]}" if lines else ""
+                raise MachineError("OB403", f"{quote(self.interpreter.executable)} cannot start a worker process{reason}")
+        self.control = ours
+
+    def close(self) -> None:
+        with self.lock:
+            for worker_ in self.idle:
+                worker_.close()
+            self.idle.clear()
+            if self.control is not None:
+                self.control.close()  # the zygote ends its workers and itself
+                self.control = None
+            if self.process is not None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self.process.wait(5)
+                self.process = None
+
+
+def _exchange(
+    busy: _Worker, message: Any, started: float, timeout: float | None, memory: int | None
+) -> Any | Timeout | Memory | None:
+    """The worker's answer; None if it died."""
+    try:
+        worker.send(busy.channel, message)
+    except OSError:
+        return None
+    pause = 0.005
+    while not select.select([busy.channel], [], [], pause)[0]:
+        if timeout is not None and time.monotonic() - started > timeout:
+            return Timeout(timeout)
+        if memory is not None and (used := resident(busy.pid)) > memory:
+            return Memory(used)
+        pause = min(pause * 1.5, 0.03)
+        if timeout is not None:
+            pause = max(0.001, min(pause, started + timeout - time.monotonic()))
+    try:
+        return worker.receive(busy.channel)
+    except OSError:
+        return None
+
+
+def _read_answer(answer: Any, seconds: float, output: str) -> Result:
+    if answer[0] == "ok":
+        return Ok(answer[1], seconds, output)
+    if answer[0] == "memory":
+        return Memory(0, output)
+    return Error(*answer[1:], output=output)
+
+
+def resident(pid: int) -> int:
+    """Bytes of anonymous memory that a process holds; 0 where the system does not tell (then caps do not bite)."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    for line in status.splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def machine_memory() -> int:
+    """Bytes of physical memory; the default cap is a share of it."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"exit {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
+def _environment(interpreter: Interpreter) -> dict[str, str]:
+    environment = dict(os.environ)
+    if interpreter.foreign:
+        for name in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__"):
+            environment.pop(name, None)
+    # Threads do not survive a fork, so none may run in the warm process: no BLAS pool, no telemetry thread.
+    environment |= {"ORT_DISABLE_TELEMETRY": "1", "OPENBLAS_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
+    return environment | dict(interpreter.environment)
+
+
+def _send_with_handles(control: socket.socket, message: Any, handles: list[int]) -> None:
+    import pickle
+
+    body = pickle.dumps(message, protocol=4)
+    socket.send_fds(control, [worker._HEADER.pack(len(body))], handles)
+    control.sendall(body)
+
+
+_nurseries: dict[Interpreter, _Nursery] = {}
+_nursery_lock = threading.Lock()
+atexit.register(shut_down)

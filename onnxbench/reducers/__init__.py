@@ -1,0 +1,1 @@
+"""Reduce a failing model to the nodes at fault: prove, record, search, confirm."""

@@ -1,0 +1,134 @@
+"""The folder that a reduction hands back: a model, its inputs, and a script that fails again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from onnxbench.core.data_set import write_data_set
+from onnxbench.core.feed_files import write_npz
+from onnxbench.core.graph import GraphView
+from onnxbench.core.model import Model, save
+from onnxbench.core.values import Value
+from onnxbench.errors import MachineError, SafetyStop, UsageError, quote
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What goes into a bundle.
+
+    Attributes:
+        model: the reproducer.
+        inputs: a value for each of its inputs.
+        expected: right outputs, as far as a trusted runtime gave them.
+        script: the text of repro.py.
+    """
+
+    model: Model
+    inputs: Mapping[str, Value]
+    expected: Mapping[str, Value]
+    script: str
+
+
+def refuse_taken(folder: Path, force: bool) -> None:
+    """Raise OB202 if a bundle's folder is there and may not be replaced.
+
+    Only an empty folder or an earlier bundle is ever replaced: `--force` must not remove somebody's files.
+    """
+    if not folder.exists() and not folder.is_symlink():
+        return
+    if not folder.is_dir():
+        raise UsageError("OB202", f"{quote(str(folder))} exists and is no folder", hint="--bundle another name")
+    empty = not any(folder.iterdir())
+    if not empty and not force:
+        raise UsageError("OB202", f"the folder {quote(str(folder))} exists", hint="--force, or --bundle another name")
+    if not empty and not (folder / "repro.py").is_file():
+        raise UsageError("OB202", f"{quote(str(folder))} holds other files than a bundle's", hint="--bundle another name")
+
+
+class Draft:
+    """A bundle that is being written beside its place; `publish` moves it there, and without that nothing is left."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            self.folder = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
+        except OSError as error:
+            raise MachineError("OB402", f"cannot write {quote(str(place))}: {error.strerror}") from None
+
+    def __enter__(self) -> Draft:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def write(self, contents: Contents) -> None:
+        """Everything but the reports."""
+        view = GraphView(contents.model.proto, contents.model.proto.graph)
+        try:
+            save(contents.model, self.folder / "model.onnx")
+            save(contents.model, self.folder / "model.onnxtxt", allow_lossy=True)
+            write_data_set(self.folder / "test_data_set_0", contents.inputs, contents.expected, view)
+            write_npz(self.folder / "inputs.npz", contents.inputs)
+            if contents.expected:
+                write_npz(self.folder / "expected.npz", contents.expected)
+            (self.folder / "repro.py").write_text(contents.script, encoding="utf-8")
+        except OSError as error:
+            raise MachineError("OB402", f"cannot write {quote(str(self.place))}: {error.strerror}") from None
+
+    def confirm(self, interpreter: str, timeout: float, tries: int) -> bool:
+        """Whether repro.py fails again, in a fresh process, in one of so many tries."""
+        environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+        for _ in range(tries):
+            done = subprocess.run(
+                [interpreter, "-B", "repro.py"],
+                cwd=self.folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=timeout * 2 + 60,
+                check=False,
+            )
+            if done.returncode == 1:
+                return True
+        return False
+
+    def add(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text, encoding="utf-8")
+
+    def publish(self) -> None:
+        """Put the folder in its place, an earlier bundle aside first."""
+        self.folder.chmod(0o777 & ~_umask())
+        old = None
+        if self.place.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{self.place.name}-old-", dir=self.place.parent))
+            self.place.rename(old / "old")
+        self.folder.rename(self.place)
+        if old is not None:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def unconfirmed(model: str) -> SafetyStop:
+    """The error of a reproducer that does not fail in a fresh process."""
+    return SafetyStop(
+        "OB501",
+        f"what is left of {model} does not fail again in a fresh process, so no bundle was written",
+        hint="run again with -v, or with another --seed",
+    )
+
+
+def as_json(data: object) -> str:
+    return json.dumps(data, indent=1, allow_nan=False) + "\n"

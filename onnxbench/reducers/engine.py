@@ -1,0 +1,109 @@
+"""The search over candidates of one graph: cutting, asking, caching, and keeping the best so far."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from onnx import TypeProto
+
+from onnxbench.core.graph import GraphView, Node
+from onnxbench.core.model import Model
+from onnxbench.core.subgraph import Piece, carve
+from onnxbench.core.values import Value
+from onnxbench.errors import AnswerIsNo
+from onnxbench.reducers.oracle import Answer, Oracle
+from onnxbench.reducers.search import narrow, sweep
+
+
+@dataclass(slots=True)
+class Found:
+    """A candidate that fails the same way: its nodes in the view, the piece, and the answer that it gave."""
+
+    nodes: list[Node]
+    piece: Piece
+    answer: Answer
+
+
+@dataclass(slots=True)
+class Engine:
+    """Candidates are subsets of the nodes of one view, in depth-first topological order.
+
+    Attributes:
+        model: holds the view.
+        view: the graph that is searched.
+        values: recorded values of its inputs and nodes.
+        types: inferred types by name.
+        oracle: answers.
+        progress: called after each new best, or check.
+        best: the smallest candidate seen to fail.
+        by_products: other failures met on the way, counted.
+        expose: names that the piece returns besides its sinks, where the original returns them.
+    """
+
+    model: Model
+    view: GraphView
+    values: Mapping[str, Value]
+    types: Mapping[str, TypeProto]
+    oracle: Oracle
+    progress: Callable[[Engine], None] = lambda engine: None
+    best: Found | None = None
+    by_products: Counter[str] = field(default_factory=Counter)
+    expose: bool = False
+    _cache: dict[frozenset[int], bool] = field(default_factory=dict)
+
+    def start(self, nodes: Sequence[Node]) -> bool:
+        """Whether these nodes, cut out, still fail; with inner graph outputs hidden first, then exposed as in the original."""
+        for expose in (False, True):
+            self.expose = expose
+            self._cache.clear()
+            if self.fails(list(nodes)):
+                return True
+        return False
+
+    def minimise(self) -> None:
+        """Shrink the best candidate until no single node can go."""
+        assert self.best is not None
+        sweep(narrow(self.best.nodes, self.fails), self.fails)
+
+    def fails(self, nodes: list[Node]) -> bool:
+        """Whether a candidate fails the same way; asked once for each set of nodes."""
+        key = frozenset(node.index for node in nodes)
+        if key not in self._cache:
+            self._cache[key] = self._ask(nodes)
+            self.progress(self)
+        return self._cache[key]
+
+    def _ask(self, nodes: list[Node]) -> bool:
+        try:
+            piece = self.cut(nodes)
+        except AnswerIsNo:
+            return False
+        answer = self.oracle.ask(piece, self.values)
+        if answer.verdict == "other" and answer.signature is not None:
+            self.by_products[answer.signature.sentence()] += 1
+        if answer.verdict != "same":
+            return False
+        if self.best is None or len(nodes) <= len(self.best.nodes):
+            self.best = Found(nodes, piece, answer)
+        return True
+
+    def cut(self, nodes: Sequence[Node]) -> Piece:
+        """The candidate as a model."""
+        symbolic = any(_is_symbolic(value.type) for value in self.view.inputs.values())
+        piece = carve(self.model, self.view, nodes, self.values, types=self.types, static=not symbolic)
+        if not self.expose:
+            return piece
+        made = {name for node in nodes for name in node.outputs}
+        outputs = [value.name for value in piece.model.proto.graph.output]
+        outputs += [name for name in self.view.outputs if name in made and name not in outputs]
+        return carve(
+            self.model, self.view, nodes, self.values, types=self.types, outputs=outputs, static=not symbolic
+        )
+
+
+def _is_symbolic(kind: TypeProto) -> bool:
+    if kind.WhichOneof("value") != "tensor_type" or not kind.tensor_type.HasField("shape"):
+        return True
+    return any(not dim.HasField("dim_value") for dim in kind.tensor_type.shape.dim)

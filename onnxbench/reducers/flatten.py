@@ -1,0 +1,57 @@
+"""Open what hides nodes: call functions inline, put the taken branch of an `If` in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from onnx import ModelProto
+
+from onnxbench import isolate
+from onnxbench.core.hoist import hoist
+from onnxbench.core.model import Model
+from onnxbench.core.values import Value
+from onnxbench.runtimes.base import Limits
+
+
+def flatten(model: Model, values: Mapping[str, Value], limits: Limits) -> Model | None:
+    """The model one level flatter; None if nothing could be opened.
+
+    Args:
+        model: the model.
+        values: recorded values, for the conditions of `If`.
+        limits: of the worker that inlines: functions that call each other can make a huge graph.
+    """
+    proto = ModelProto()
+    proto.CopyFrom(model.proto)
+    opened = False
+    if proto.functions and (inlined := _inline(proto, limits)) is not None:
+        proto, opened = inlined, True
+    if hoist(proto.graph, _conditions(values)):
+        opened = True
+    return Model(proto, model.folder, model.path, model.label) if opened else None
+
+
+def _inline(proto: ModelProto, limits: Limits) -> ModelProto | None:
+    result = isolate.call(
+        run_inliner, (proto.SerializeToString(),), timeout=limits.timeout, memory=limits.memory
+    )
+    if not isinstance(result, isolate.Ok):
+        return None
+    inlined = ModelProto.FromString(result.value)
+    return inlined if len(inlined.functions) < len(proto.functions) else None
+
+
+def run_inliner(serialized: bytes) -> bytes:
+    """ONNX's function inliner on a serialized model; for a worker."""
+    from onnx import inliner
+
+    return inliner.inline_local_functions(ModelProto.FromString(serialized)).SerializeToString()
+
+
+def _conditions(values: Mapping[str, Value]) -> dict[str, bool]:
+    return {
+        name: bool(value.reshape(-1)[0])
+        for name, value in values.items()
+        if isinstance(value, np.ndarray) and value.dtype == np.bool_ and value.size == 1
+    }

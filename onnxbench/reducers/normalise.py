@@ -1,0 +1,28 @@
+"""Failure messages without what differs from one candidate to the next: numbers, addresses, paths, names.
+
+A bundle's repro.py carries a copy of this file: standard library only, Python 3.8 syntax.
+"""
+
+import re
+
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
+_PATH = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.+@~-]+){2,}[\\/]?(?::\d+)?")
+_QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
+_NUMBER = re.compile(r"[-+]?\b\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\b")
+_TOKEN = re.compile(r"[^\s'\"`(),;:\[\]{}<>=]+")
+
+
+def normalise(message, names=()):
+    """The message with placeholders for the names of the model's nodes and values, paths, addresses and numbers."""
+    known = set(names)
+    for name in sorted((n for n in known if n and not _TOKEN.fullmatch(n)), key=len, reverse=True):
+        message = message.replace(name, "<name>")
+    message = _TOKEN.sub(lambda found: _placeholder(found.group(), known), message)
+    for pattern, placeholder in ((_ADDRESS, "<address>"), (_PATH, "<path>"), (_QUOTED, "<name>"), (_NUMBER, "<n>")):
+        message = pattern.sub(placeholder, message)
+    return " ".join(message.split())
+
+
+def _placeholder(token, known):
+    stripped = token.rstrip(".!?")
+    return "<name>" + token[len(stripped) :] if stripped in known else token

@@ -1,0 +1,140 @@
+"""Ask a candidate whether it fails the same way as the original."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from onnxbench.core import check
+from onnxbench.core.compare import Difference, Tolerance, differ_all
+from onnxbench.core.feeds import generate
+from onnxbench.core.graph import GraphView
+from onnxbench.core.model import Model
+from onnxbench.core.subgraph import Piece
+from onnxbench.core.values import Value
+from onnxbench.errors import BenchError
+from onnxbench.reducers.normalise import normalise
+from onnxbench.reducers.signature import Signature, names_in, of_differences, of_outcome
+from onnxbench.runtimes.base import Limits, Runtime
+from onnxbench.runtimes.outcome import Outcome
+
+Verdict = Literal["same", "other", "gone", "unsure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a candidate did.
+
+    Attributes:
+        verdict: "same" failure, "other" failure, "gone", or "unsure" (the candidate is not valid, or cannot be judged).
+        signature: the failure that was seen, if any.
+        outcome: the suspect's run, if it came to one.
+        expected: what the trusted runtime computed, for wrong numbers.
+        differences: of the outputs, for wrong numbers.
+    """
+
+    verdict: Verdict
+    signature: Signature | None = None
+    outcome: Outcome | None = None
+    expected: Mapping[str, Value] = field(default_factory=dict)
+    differences: Sequence[Difference] = ()
+
+
+@dataclass(slots=True)
+class Oracle:
+    """The question of one reduction.
+
+    Attributes:
+        suspect: the runtime that fails.
+        trusted: who tells right numbers, most trusted first.
+        signature: the failure to keep.
+        fault: what the checker says of the original, normalised; None if nothing.
+        tolerance: for numbers.
+        limits: of each run.
+        repeats: how often a flaky candidate is asked before it counts as passing.
+        checks: candidates judged so far.
+        runs: how often the suspect ran for them.
+    """
+
+    suspect: Runtime
+    trusted: Sequence[Runtime]
+    signature: Signature
+    fault: str | None
+    tolerance: Tolerance
+    limits: Limits
+    repeats: int = 1
+    checks: int = 0
+    runs: int = 0
+
+    def ask(self, piece: Piece, recorded: Mapping[str, Value] | None = None) -> Answer:
+        """Whether the piece fails the same way.
+
+        Args:
+            piece: inputs without a value get generated ones.
+            recorded: right values by name; where they agree with the suspect's the trusted runtime need not run.
+        """
+        self.checks += 1
+        if not complete(piece):
+            return Answer("unsure")
+        answer = Answer("unsure")
+        for _ in range(self.repeats):
+            self.runs += 1
+            answer = self._ask_once(piece, recorded or {})
+            if answer.verdict in ("same", "unsure"):
+                break
+        if answer.verdict == "same" and not self._is_valid(piece.model):
+            return Answer("unsure", answer.signature, answer.outcome)
+        return answer
+
+    def _ask_once(self, piece: Piece, recorded: Mapping[str, Value]) -> Answer:
+        outcome = self.suspect.run(piece.model, piece.feeds, limits=self.limits)
+        if not outcome.ok:
+            seen = of_outcome(outcome, piece.model.proto)
+            return Answer("same" if seen == self.signature else "other", seen, outcome)
+        if self.signature.kind != "numbers" or self._agrees(outcome, recorded):
+            return Answer("gone", None, outcome)
+        return self._judge(piece, outcome)
+
+    def _agrees(self, outcome: Outcome, recorded: Mapping[str, Value]) -> bool:
+        if any(name not in recorded for name in outcome.outputs):
+            return False
+        want = {name: recorded[name] for name in outcome.outputs}
+        return not differ_all(want, outcome.outputs, self.tolerance)
+
+    def _judge(self, piece: Piece, outcome: Outcome) -> Answer:
+        expected = trust(self.trusted, piece.model, piece.feeds, self.limits)
+        if expected is None:
+            return Answer("unsure", None, outcome)
+        differences = differ_all(expected.outputs, outcome.outputs, self.tolerance)
+        if not differences:
+            return Answer("gone", None, outcome, expected.outputs)
+        seen = of_differences(differences)
+        return Answer("same" if seen == self.signature else "other", seen, outcome, expected.outputs, differences)
+
+    def _is_valid(self, model: Model) -> bool:
+        """Whether the checker has no complaint that it did not have of the original."""
+        fault = check.fault(model)
+        return fault is None or (self.fault is not None and normalise(fault, names_in(model.proto)) == self.fault)
+
+
+def trust(trusted: Sequence[Runtime], model: Model, feeds: Mapping[str, Value], limits: Limits) -> Outcome | None:
+    """The first run that succeeds, of runtimes in order of trust."""
+    for runtime in trusted:
+        outcome = runtime.run(model, feeds, limits=limits)
+        if outcome.ok:
+            return outcome
+    return None
+
+
+def complete(piece: Piece) -> bool:
+    """Give generated values to inputs that have none; whether all have one now."""
+    if not piece.missing or all(name in piece.feeds for name in piece.missing):
+        return True
+    proto = piece.model.proto
+    try:
+        made = generate(GraphView(proto, proto.graph))
+    except BenchError:
+        return False
+    piece.feeds.update((name, made[name]) for name in piece.missing if name in made)
+    return all(name in piece.feeds for name in piece.missing)

@@ -1,0 +1,130 @@
+"""Prove that the original fails, how, and how often."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from onnxbench.core import check
+from onnxbench.core.compare import Difference, Tolerance, differ_all
+from onnxbench.core.model import Model
+from onnxbench.core.values import Value
+from onnxbench.errors import ModelError
+from onnxbench.reducers.normalise import normalise
+from onnxbench.reducers.oracle import trust
+from onnxbench.reducers.signature import Signature, names_in, of_differences, of_outcome
+from onnxbench.runtimes.base import Limits, Runtime
+from onnxbench.runtimes.outcome import Outcome
+
+#: Runs of the original that tell a steady failure from a flaky one, and runs that measure the rate of a flaky one.
+STEADY, MEASURED = 3, 20
+#: A hang is proven by one run, and a slow model by two: each costs its whole time again.
+_SLOW_S = 10.0
+#: How sure a flaky candidate must be of passing, before it counts as passing.
+_DOUBT = 0.01
+
+
+@dataclass(slots=True)
+class Proof:
+    """What was seen of the original.
+
+    Attributes:
+        signature: the failure; None if it did not fail.
+        failed: runs that failed that way, of `runs`.
+        outcome: the first failing run of the suspect, or its last passing one.
+        expected: what the trusted runtime computed, where the suspect gave numbers.
+        differences: between them.
+        fault: what the checker says of the model, normalised.
+        slowest: seconds of the longest run.
+    """
+
+    signature: Signature | None = None
+    failed: int = 0
+    runs: int = 0
+    outcome: Outcome | None = None
+    expected: Mapping[str, Value] = field(default_factory=dict)
+    differences: Sequence[Difference] = ()
+    fault: str | None = None
+    slowest: float = 0.0
+
+    @property
+    def repeats(self) -> int:
+        """How often a candidate must pass before it counts as passing."""
+        if self.failed >= self.runs:
+            return 1
+        return max(1, math.ceil(math.log(_DOUBT) / math.log1p(-self.failed / self.runs)))
+
+
+def prove(
+    suspect: Runtime,
+    trusted: Sequence[Runtime],
+    model: Model,
+    feeds: Mapping[str, Value],
+    tolerance: Tolerance,
+    limits: Limits,
+) -> Proof:
+    """Run the original a few times, and compare with a trusted runtime where it gives numbers.
+
+    Raises:
+        ModelError: OB308 if the suspect runs and nobody trusted does.
+    """
+    proof, wanted = Proof(), STEADY
+    while proof.runs < wanted:
+        outcome = suspect.run(model, feeds, limits=limits)
+        proof.runs += 1
+        proof.slowest = max(proof.slowest, outcome.seconds)
+        _note(proof, outcome, trusted, model, feeds, tolerance, limits)
+        if outcome.kind in ("timeout", "memory"):
+            break
+        if proof.slowest > _SLOW_S:
+            wanted = min(wanted, 2)
+        if proof.runs == STEADY and 0 < proof.failed < STEADY:
+            wanted = MEASURED
+    if proof.signature is not None:
+        complaint = check.fault(model, timeout=limits.timeout, memory=limits.memory)
+        proof.fault = normalise(complaint, names_in(model.proto)) if complaint is not None else None
+    return proof
+
+
+def _note(
+    proof: Proof,
+    outcome: Outcome,
+    trusted: Sequence[Runtime],
+    model: Model,
+    feeds: Mapping[str, Value],
+    tolerance: Tolerance,
+    limits: Limits,
+) -> None:
+    differences: Sequence[Difference] = ()
+    if outcome.ok:
+        if not proof.expected:
+            proof.expected = _trusted_outputs(trusted, model, feeds, limits)
+        differences = differ_all(proof.expected, outcome.outputs, tolerance)
+        seen = of_differences(differences) if differences else None
+    else:
+        seen = of_outcome(outcome, model.proto)
+    if seen is not None and proof.signature in (None, seen):
+        if proof.signature is None:
+            proof.outcome, proof.differences = outcome, differences
+        proof.signature = seen
+        proof.failed += 1
+    elif proof.outcome is None:
+        proof.outcome = outcome
+
+
+def _trusted_outputs(
+    trusted: Sequence[Runtime], model: Model, feeds: Mapping[str, Value], limits: Limits
+) -> Mapping[str, Value]:
+    reasons: list[str] = []
+    for runtime in trusted:
+        outcome = trust([runtime], model, feeds, limits)
+        if outcome is not None:
+            return outcome.outputs
+        reasons.append(str(runtime))
+    who = " or ".join(reasons) or "nobody"
+    raise ModelError(
+        "OB308",
+        f"{model.label} runs on the suspect, but not on {who}, so its numbers cannot be judged",
+        hint="--against another runtime, such as python:model.py:function",
+    )

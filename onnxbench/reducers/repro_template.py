@@ -1,0 +1,189 @@
+"""Run model.onnx and tell whether it still fails.
+
+usage: python repro.py [--timeout SECONDS]
+Exit status: 1 the failure is there, 0 it is gone, 125 cannot tell (as `git bisect run` wants it).
+Needs numpy and the runtime; the onnx package where inputs.npz cannot hold the inputs.
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+CONFIG = json.loads("<<config>>")
+PHASE = ["load"]
+
+
+def phase(name):
+    PHASE[0] = name
+
+
+# <<normalise>>
+
+if "--child" in sys.argv:
+    import numpy
+
+    # <<runtime>>
+
+
+def main():
+    if "--child" in sys.argv:
+        return child(sys.argv[sys.argv.index("--child") + 1])
+    timeout = float(sys.argv[sys.argv.index("--timeout") + 1]) if "--timeout" in sys.argv else CONFIG["timeout"]
+    seen = observe(timeout)
+    print("%s: %s" % (seen.get("version", CONFIG["suspect"]), seen["text"]))
+    if seen["kind"] == "ok":
+        print("The failure is gone.")
+        return 0
+    if seen["kind"] == "unknown":
+        return 125
+    if all(seen.get(key, "") == CONFIG["signature"][key] for key in ("kind", "detail", "phase", "message")):
+        print("FAILS: " + CONFIG["headline"])
+        return 1
+    print("Another failure than the reported one: " + CONFIG["headline"])
+    return 125
+
+
+def observe(timeout):
+    """Run in a child process, so that a crash or a hang is an observation too."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = os.path.join(folder, "seen.json")
+        with open(os.path.join(folder, "log"), "w+b") as log:
+            command = [sys.executable, os.path.abspath(__file__), "--child", place]
+            process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            verdict = wait(process, timeout)
+            log.seek(0)
+            tail = log.read()[-2000:].decode("utf-8", "replace").strip()
+        if verdict:
+            return verdict
+        if os.path.exists(place):
+            with open(place) as file:
+                return json.load(file)
+    if process.returncode < 0 or CONFIG["signature"]["kind"] == "crash":
+        name = ending(process.returncode)
+        return {"kind": "crash", "detail": name, "text": "dies with " + name}
+    return {"kind": "unknown", "text": "cannot be run: " + (tail.splitlines() or ["no output"])[-1]}
+
+
+def wait(process, timeout):
+    """None if the child ended by itself in time and within its memory."""
+    started = time.time()
+    try:
+        while process.poll() is None:
+            if time.time() - started > timeout:
+                return {"kind": "timeout", "text": "no answer within %g s" % timeout}
+            if CONFIG["memory"] and resident(process.pid) > CONFIG["memory"]:
+                return {"kind": "memory", "text": "over %d MB of memory" % (CONFIG["memory"] >> 20)}
+            time.sleep(0.02)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    return None
+
+
+def resident(pid):
+    try:
+        with open("/proc/%d/status" % pid) as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("RssAnon"))
+    except (OSError, StopIteration):
+        return 0
+
+
+def ending(code):
+    if code >= 0:
+        return "exit %d" % code
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return "signal %d" % -code
+
+
+def child(place):
+    feeds = load("inputs.npz", "input", CONFIG["inputs"])
+    want = load("expected.npz", "output", CONFIG["outputs"]) if CONFIG["signature"]["kind"] == "numbers" else {}
+    try:
+        got = run(str(HERE / "model.onnx"), feeds)  # noqa: F821
+        kinds = [kind for kind in (differ(want[name], got[name]) for name in want) if kind]
+        seen = {"kind": "ok", "text": "runs, and its outputs are right" if want else "runs"}
+        if kinds:
+            order = ["dtype", "shape", "nonfinite", "values"]
+            detail = min(kinds, key=order.index)
+            seen = {"kind": "numbers", "detail": detail, "text": "runs, and its outputs are wrong (%s)" % detail}
+    except Exception as error:
+        seen = failure(type(error).__name__, str(error))
+    seen["version"] = version()  # noqa: F821
+    with open(place, "w") as file:
+        json.dump(seen, file)
+    return 0
+
+
+def failure(name, message):
+    """An exception as it was signed: by its class, the phase, and the message without its names and numbers."""
+    kind = "unsupported" if CONFIG["signature"]["kind"] == "unsupported" else "error"
+    text = "%s error: %s: %s" % (PHASE[0], name, " ".join(message.split())[:300])
+    message = normalise(message, CONFIG["names"])  # noqa: F821
+    return {"kind": kind, "detail": name, "phase": PHASE[0], "message": message, "text": text}
+
+
+def load(archive, stem, names):
+    """Values by name: from the npz where it holds them all, else from test_data_set_0."""
+    if (HERE / archive).exists():
+        with numpy.load(str(HERE / archive)) as held:  # noqa: F821
+            if set(names) <= set(held.files):
+                return {name: held[name] for name in names}
+    import onnx
+    from onnx import numpy_helper
+
+    values = {}
+    for i, name in enumerate(names):
+        data = (HERE / "test_data_set_0" / ("%s_%d.pb" % (stem, i))).read_bytes()
+        if name in CONFIG["sequences"]:
+            values[name] = numpy_helper.to_list(onnx.SequenceProto.FromString(data))
+        elif name in CONFIG["optionals"]:
+            values[name] = numpy_helper.to_optional(onnx.OptionalProto.FromString(data))
+        else:
+            values[name] = numpy_helper.to_array(onnx.TensorProto.FromString(data))
+    return values
+
+
+def differ(want, got):
+    """None, or the kind of difference: |got - want| > atol * max|want| + rtol * |want|, and NaN and Inf must meet."""
+    if isinstance(want, list) or want is None or isinstance(got, list) or got is None:
+        if type(want) is not type(got):
+            return "dtype"
+        if want is None:
+            return None
+        if len(want) != len(got):
+            return "shape"
+        return next((kind for kind in map(differ, want, got) if kind), None)
+    want, got = numpy.asarray(want), numpy.asarray(got)  # noqa: F821
+    if want.dtype.kind in "OUS" or got.dtype.kind in "OUS":
+        if want.shape != got.shape:
+            return "shape"
+        return None if want.astype(str).tolist() == got.astype(str).tolist() else "values"
+    if want.dtype != got.dtype:
+        return "dtype"
+    if want.shape != got.shape:
+        return "shape"
+    rtol, atol = CONFIG["tolerance"].get(str(want.dtype), (0, 0))
+    if not rtol and not atol and want.dtype.kind in "iub":
+        return None if (want == got).all() else "values"
+    wide = numpy.complex128 if want.dtype.kind == "c" else numpy.float64  # noqa: F821
+    want, got = want.astype(wide), got.astype(wide)
+    with numpy.errstate(all="ignore"):  # noqa: F821
+        finite = numpy.isfinite(want)  # noqa: F821
+        if not numpy.array_equal(want[~finite], got[~finite], equal_nan=True) or not numpy.isfinite(got[finite]).all():  # noqa: F821
+            return "nonfinite"
+        size = numpy.abs(want[finite])  # noqa: F821
+        bound = atol * size.max(initial=0) + rtol * size
+        return "values" if (numpy.abs(got[finite] - want[finite]) > bound).any() else None  # noqa: F821
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""What a reduction found, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+SCHEMA = "onnxbench.reduce/1"
+
+Status = Literal["minimal", "best", "not-reproduced"]
+
+
+@dataclass(slots=True)
+class Culprit:
+    """A node of the reproducer: its name in the original, operator, and first output."""
+
+    name: str
+    operator: str
+    output: str
+
+
+@dataclass(slots=True)
+class Reduction:
+    """The report of `reduce`.
+
+    Attributes:
+        model: label of the original.
+        suspect, trusted: the runtimes, as typed; `versions` has their releases.
+        status: "minimal" if no single node can go (each was tried), "best" if the search was stopped.
+        signature: the failure, as `Signature.to_dict()` with a sentence.
+        failed, runs: how often the original failed, of how many runs.
+        nodes_before, nodes_after: nodes of the top graph; `all_nodes_*` add bodies and functions.
+        checks: candidates judged.
+        culprits: the nodes that are left.
+        differences: of the reproducer's outputs, for wrong numbers.
+        by_products: other failures that candidates showed, with their counts.
+        notes: what the reader should know, as sentences.
+        bundle: folder of the reproducer, if one was written.
+        output: the model file, if one was asked for.
+        confirmed: whether the bundle's repro.py failed again in a fresh process; None if it was not run.
+        interrupted: the signal number that stopped the search, or 0.
+    """
+
+    model: str
+    suspect: str
+    trusted: list[str]
+    status: Status
+    versions: dict[str, str] = field(default_factory=dict)
+    signature: dict[str, Any] = field(default_factory=dict)
+    failed: int = 0
+    runs: int = 0
+    nodes_before: int = 0
+    nodes_after: int = 0
+    all_nodes_before: int = 0
+    all_nodes_after: int = 0
+    checks: int = 0
+    seconds: float = 0.0
+    culprits: list[Culprit] = field(default_factory=list)
+    differences: Sequence[dict[str, Any]] = ()
+    by_products: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    bundle: str | None = None
+    output: str | None = None
+    confirmed: bool | None = None
+    interrupted: int = 0
+
+    @property
+    def exit_code(self) -> int:
+        if self.interrupted:
+            return 128 + self.interrupted
+        return 1 if self.status == "not-reproduced" else 0
+
+    def to_dict(self) -> dict[str, Any]:
+        from dataclasses import asdict
+
+        return {"schema": SCHEMA, **asdict(self)}

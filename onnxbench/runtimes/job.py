@@ -1,0 +1,48 @@
+"""One run of a model, as seen inside a worker.
+
+Also imported by older interpreters (see `onnxbench.worker`): numpy only, Python 3.9 syntax.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from onnxbench.runtimes import wire
+from onnxbench.worker import resolve
+
+
+class Job:
+    """What a runtime's worker function gets.
+
+    Attributes:
+        model: the serialised ModelProto; large tensors are external.
+        folder: what external tensors are relative to, or None.
+        feeds: packed values by input name (`wire.unpack` makes arrays of them).
+        fetch: names of the wanted outputs, or None for all.
+        options: the runtime's own, as plain data.
+        phase: "load" until the function says "run".
+    """
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        self.model: bytes = request["model"]
+        self.folder: str | None = request["folder"]
+        self.feeds: dict[str, Any] = request["feeds"]
+        self.fetch: list[str] | None = request["fetch"]
+        self.options: dict[str, Any] = request["options"]
+        self.phase = "load"
+
+
+def perform(request: dict[str, Any]) -> dict[str, Any]:
+    """Run a job by the function named in `request["function"]`: {"outputs"} of packed values, or {"error"} with its phase."""
+    job = Job(request)
+    started = time.perf_counter()
+    try:
+        outputs = resolve(request["function"])(job)
+    except MemoryError:
+        raise
+    except BaseException as error:
+        return {"error": type(error).__name__, "message": str(error), "phase": job.phase}
+    seconds = time.perf_counter() - started
+    place = request.get("spill")
+    return {"outputs": {name: wire.spill(wire.pack(value), place) for name, value in outputs.items()}, "seconds": seconds}

@@ -1,0 +1,113 @@
+"""ONNX Runtime inside a worker: make a session, run it once.
+
+Also imported by older interpreters (see `onnxbench.worker`): numpy and onnxruntime only, Python 3.9 syntax.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from onnxbench.runtimes import wire
+from onnxbench.runtimes.job import Job
+
+LEVELS = {
+    "disable": "ORT_DISABLE_ALL",
+    "basic": "ORT_ENABLE_BASIC",
+    "extended": "ORT_ENABLE_EXTENDED",
+    "layout": "ORT_ENABLE_LAYOUT",
+    "all": "ORT_ENABLE_ALL",
+}
+
+
+def version() -> str:
+    """The release that is installed here."""
+    import onnxruntime
+
+    return str(onnxruntime.__version__)
+
+
+def run(job: Job) -> dict[str, Any]:
+    """Outputs by name, or whatever ONNX Runtime raises."""
+    session = make_session(job.model, job.folder, job.options)
+    job.phase = "run"
+    return run_session(session, job.feeds, job.fetch)
+
+
+def make_session(model: bytes, folder: str | None, options: dict[str, Any]) -> Any:
+    """A session with the options of `onnxbench.runtimes.onnxruntime`, as plain data."""
+    import onnxruntime
+
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level = 4
+    level = options.get("opt")
+    if level:
+        settings.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, LEVELS[level])
+    settings.intra_op_num_threads = options.get("threads", 0)
+    if options.get("mode") == "parallel":
+        settings.execution_mode = onnxruntime.ExecutionMode.ORT_PARALLEL
+    if options.get("deterministic"):
+        settings.use_deterministic_compute = True
+    for key, value in options.get("session", {}).items():
+        settings.add_session_config_entry(key, value)
+    if folder is not None:
+        settings.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+    for library in options.get("custom_ops", ()):
+        settings.register_custom_ops_library(library)
+    providers = options.get("ep") or ["CPUExecutionProvider"]
+    return onnxruntime.InferenceSession(
+        model, settings, providers=providers, disabled_optimizers=options.get("disable") or None
+    )
+
+
+def run_session(session: Any, feeds: dict[str, Any], fetch: list[str] | None) -> dict[str, Any]:
+    """Outputs by name. Types that numpy cannot hold travel as OrtValues, by their bytes."""
+    known = {value.name for value in [*session.get_inputs(), *session.get_overridable_initializers()]}
+    names = fetch or [value.name for value in session.get_outputs()]
+    used = {name: packed for name, packed in feeds.items() if name in known}
+    kinds = {value.name: value.type for value in session.get_outputs()}
+    if not any(map(_is_carried, used.values())) and not any(_needs_bytes(kinds[name]) for name in names if name in kinds):
+        return dict(zip(names, session.run(names, {name: wire.unpack(packed) for name, packed in used.items()})))
+    values = {name: _to_ort(packed) for name, packed in used.items()}
+    return dict(zip(names, map(_from_ort, session.run_with_ort_values(names, values))))
+
+
+def _is_carried(packed: Any) -> bool:
+    return packed is not None and packed[0] in ("tensor", "map") and (packed[1] in wire.CARRIERS or packed[1] in wire.BITS)
+
+
+def _needs_bytes(kind: str) -> bool:
+    return any(word in kind for word in ("bfloat16", "float8", "float4", "int4", "int2")) and kind.startswith("tensor")
+
+
+def _to_ort(packed: Any) -> Any:
+    import onnxruntime
+
+    if not _is_carried(packed):
+        return onnxruntime.OrtValue.ortvalue_from_numpy(wire.unpack(packed))
+    element, shape = packed[1], tuple(packed[2])
+    if packed[0] == "map":
+        count = int(np.prod(shape, dtype=np.int64)) * np.dtype(wire.CARRIERS[element]).itemsize
+        with open(packed[3], "rb") as file:  # noqa: PTH123
+            file.seek(packed[4])
+            data = file.read(count)
+    else:
+        data = packed[3]
+    if element in wire.CARRIERS:
+        bits = np.frombuffer(data, wire.CARRIERS[element]).reshape(shape)
+    else:  # ONNX Runtime takes the shape from the array and reads only as many bytes as the packed elements need
+        bits = np.zeros(shape, np.uint8)
+        bits.reshape(-1)[: len(data)] = np.frombuffer(data, np.uint8)
+    return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, element)
+
+
+def _from_ort(value: Any) -> Any:
+    if not value.is_tensor() or not _needs_bytes(value.data_type()):
+        return value.numpy()
+    element, shape = value.element_type(), tuple(value.shape())
+    count = int(np.prod(shape, dtype=np.int64))
+    size = count * np.dtype(wire.CARRIERS[element]).itemsize if element in wire.CARRIERS else -(-count * wire.BITS[element] // 8)
+    return wire.Raw(element, shape, ctypes.string_at(value.data_ptr(), size))
+

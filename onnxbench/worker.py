@@ -1,0 +1,173 @@
+"""The child side of `isolate`: a warm zygote that forks workers, each serving one call after another.
+
+Runs under other interpreters too (`onnxruntime@VENV`), which may be older and need not have onnxbench: standard library
+only, Python 3.9 syntax, and this package reachable without the rest of our site-packages.
+"""
+
+import sys
+
+if __name__ == "__main__":  # started as a file: our own folder must not shadow anybody's modules
+    del sys.path[0]
+
+import array
+import importlib
+import importlib.util
+import os
+import pickle
+import resource
+import signal
+import socket
+import struct
+import traceback
+
+_HEADER = struct.Struct("!Q")
+
+
+def send(channel, message):
+    """Write one pickled message, prefixed by its length."""
+    body = pickle.dumps(message, protocol=4)
+    channel.sendall(_HEADER.pack(len(body)))
+    channel.sendall(body)
+
+
+def receive(channel):
+    """Read one message; None at the end of the stream."""
+    header = _read(channel, _HEADER.size)
+    if header is None:
+        return None
+    body = _read(channel, _HEADER.unpack(header)[0])
+    return None if body is None else pickle.loads(body)
+
+
+def _read(channel, count):
+    data = bytearray(count)
+    view, filled = memoryview(data), 0
+    while filled < count:
+        got = channel.recv_into(view[filled:])
+        if not got:
+            return None
+        filled += got
+    return data
+
+
+def resolve(target):
+    """The function behind 'module:qualname'."""
+    module, _, qualname = target.partition(":")
+    found = importlib.import_module(module)
+    for part in qualname.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def serve(channel):
+    """Answer calls until the other side closes: ('ok', result) or ('error', class, message, traceback)."""
+    while True:
+        call = receive(channel)
+        if call is None:
+            return
+        target, arguments = call
+        try:
+            answer = ("ok", resolve(target)(*arguments))
+        except MemoryError:
+            answer = ("memory",)
+        except BaseException as error:  # a plug-in may raise SystemExit: that is its failure, not ours
+            answer = ("error", type(error).__name__, str(error), traceback.format_exc())
+        sys.stdout.flush()
+        sys.stderr.flush()
+        try:
+            send(channel, answer)
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            send(channel, ("error", type(error).__name__, "the result cannot be sent: %s" % error, ""))
+
+
+def zygote(control):
+    """Fork a worker for each request, and tell how it ended when asked. Ends, with all workers, when the parent does."""
+    living = set()
+    while True:
+        request, handles = _receive_with_handles(control)
+        if request is None:
+            for pid in living:
+                _kill(pid)
+            os._exit(0)
+        if request[0] == "fork":
+            pid = os.fork()
+            if pid == 0:
+                control.close()
+                _become_worker(*handles)
+            for handle in handles:
+                os.close(handle)
+            living.add(pid)
+            send(control, pid)
+        else:
+            _, status = os.waitpid(request[1], 0)
+            living.discard(request[1])
+            send(control, -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
+
+
+def _receive_with_handles(control):
+    handles = array.array("i")
+    try:
+        header, ancillary, _, _ = control.recvmsg(_HEADER.size, socket.CMSG_LEN(2 * handles.itemsize))
+    except OSError:
+        return None, ()
+    if len(header) < _HEADER.size:
+        return None, ()
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            handles.frombytes(data[: len(data) - len(data) % handles.itemsize])
+    body = _read(control, _HEADER.unpack(header)[0])
+    return (None, ()) if body is None else (pickle.loads(body), tuple(handles))
+
+
+def _become_worker(channel_handle, log_handle):
+    os.setsid()
+    os.dup2(log_handle, 1)
+    os.dup2(log_handle, 2)
+    os.close(log_handle)
+    code = 0
+    try:
+        serve(socket.socket(fileno=channel_handle))
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    os._exit(code)
+
+
+def _kill(pid):
+    for end in (os.killpg, os.kill):
+        try:
+            end(pid, signal.SIGKILL)
+        except OSError:
+            pass
+
+
+def _stub_package(folder):
+    """Make `import onnxbench` work without opening the rest of the folder it lies in to this interpreter."""
+    place = os.path.join(folder, "__init__.py")
+    spec = importlib.util.spec_from_file_location("onnxbench", place, submodule_search_locations=[folder])
+    package = importlib.util.module_from_spec(spec)
+    sys.modules["onnxbench"] = package
+    spec.loader.exec_module(package)
+
+
+def main():
+    """Set up as the parent asks, then fork on demand."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    setup = receive(control)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if setup["path"] is None:
+        _stub_package(setup["package"])
+    else:
+        sys.path[:] = setup["path"]
+    for module in setup["warm"]:
+        try:
+            importlib.import_module(module)
+        except Exception:  # the call that needs it will say so, in its own words
+            pass
+    send(control, "ready")
+    zygote(control)
+
+
+if __name__ == "__main__":
+    main()
