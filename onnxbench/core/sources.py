@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import os
 import stat
 import sys
@@ -62,7 +63,7 @@ def _refuse_irregular(path: Path, mode: int) -> None:
 def _unreadable(path: Path, error: OSError) -> ModelError:
     if isinstance(error, PermissionError):
         return ModelError("OB301", f"no permission to read {_label(path)}", hint=f"ls -l {quote(str(path))}")
-    if path.is_symlink():
+    if error.errno in (errno.ENOENT, errno.ELOOP) and path.is_symlink():
         there = escape(str(path.readlink()))
         fact = f"{_label(path)} is a link to {there}, which is not there"
         return ModelError("OB301", fact, hint="make the link anew, or name the file itself")
