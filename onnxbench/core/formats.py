@@ -10,9 +10,10 @@ from typing import Literal
 import onnx.parser
 import onnx.printer
 from google.protobuf import json_format, text_format
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
 from onnxbench.core import wire
 from onnxbench.errors import ModelError
@@ -44,6 +45,10 @@ def parse(data: bytes, form: Format, label: str) -> ModelProto:
     if not proto.HasField("graph") or not proto.graph.ListFields():
         hint = "a training or tokenizer file beside the model may have the same suffix"
         raise ModelError("OB302", f"{label} holds no graph", hint=hint)
+    bad = _not_unicode(proto)
+    if bad is not None:
+        hint = "names must be UTF-8 in ONNX: export the model again, or rename it where it was made"
+        raise ModelError("OB302", f"{label} has a name or text that is not UTF-8: {bad!r:.80}", hint=hint)
     return proto
 
 
@@ -130,6 +135,27 @@ def _parse_text(data: bytes, form: Format, label: str) -> ModelProto:
         raise ModelError("OB302", f"{label} cannot be read as {form}: {_brief(error)}", hint=hint) from error
     assert isinstance(proto, ModelProto)
     return proto
+
+
+def _not_unicode(proto: ModelProto) -> bytes | None:
+    """The first string that is not UTF-8: protobuf hands it out as bytes, where everybody expects a str."""
+    stack: list[Message] = [proto]
+    while stack:
+        message = stack.pop()
+        if isinstance(message, TensorProto):  # ListFields would copy its payload
+            stack.extend(message.external_data)
+            name: object = message.name
+            if isinstance(name, bytes):
+                return name
+            continue
+        for field, value in message.ListFields():
+            if field.type == FieldDescriptor.TYPE_MESSAGE:
+                stack.extend(value if field.is_repeated else [value])
+            elif field.type == FieldDescriptor.TYPE_STRING:
+                for text in value if field.is_repeated else [value]:
+                    if isinstance(text, bytes):
+                        return text
+    return None
 
 
 def _depth(text: str) -> int:

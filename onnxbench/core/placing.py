@@ -35,7 +35,7 @@ def embedded(model: Model) -> ModelProto:
         UsageError: OB203 if that is more than one protobuf message can hold.
     """
     proto = _copy(model)
-    outside = [(tensor, locate(model, tensor)) for tensor in tensors(proto) if is_external(tensor)]
+    outside = [(tensor, locate(model, tensor)) for tensor in _external(proto)]
     size = sum(weight.length for _, weight in outside)
     if size + _embedded_size(proto) > formats.LIMIT:
         raise UsageError(
@@ -49,14 +49,14 @@ def embedded(model: Model) -> ModelProto:
 
 
 class Placement:
-    """A copy of a model's graph whose references hold in `folder`, and the data file it needs, if any.
+    """A model's graph whose references hold in `folder`, and the data file it needs, if any.
 
     Attributes:
-        proto: the copy.
+        proto: what to write, once `settle` was called: a copy if anything had to be rewritten.
     """
 
     def __init__(self, model: Model, folder: Path, stem: str) -> None:
-        self.proto = _copy(model)
+        self.proto = model.proto
         self._model, self._folder, self._stem = model, folder, stem
         self._real_folder = folder.resolve()
         self._copied: dict[Weight, Weight] = {}
@@ -68,9 +68,13 @@ class Placement:
 
         Data is streamed, so that models beyond the memory can be saved.
         """
-        outside = [(t, locate(self._model, t)) for t in tensors(self.proto) if is_external(t)]
-        marked = sum(weight.length for tensor, weight in outside if is_marked(tensor))
+        weights = [locate(self._model, tensor) for tensor in _external(self.proto)]
+        marked = sum(w.length for t, w in zip(_external(self.proto), weights, strict=True) if is_marked(t))
         fits = marked + _embedded_size(self.proto) <= formats.LIMIT - min(_ROOM, formats.LIMIT // 4)
+        if fits and not weights:  # nothing to rewrite: the commonest case needs no second copy in memory
+            return None
+        self.proto = _copy(self._model)
+        outside = list(zip(_external(self.proto), weights, strict=True))
         for tensor, weight in outside:
             if is_marked(tensor) and (fits or weight.length <= _STAYS):
                 embed(tensor, read(weight))
@@ -140,6 +144,10 @@ def _copy(model: Model) -> ModelProto:
     proto = ModelProto()
     proto.CopyFrom(model.proto)
     return proto
+
+
+def _external(proto: ModelProto) -> Iterator[TensorProto]:
+    return (tensor for tensor in tensors(proto) if is_external(tensor))
 
 
 def _embedded_size(proto: ModelProto) -> int:

@@ -75,7 +75,7 @@ def element_count(tensor: TensorProto, model_label: str) -> int:
     """
     if any(dim < 0 for dim in tensor.dims):
         raise _invalid(tensor, model_label, f"has a negative dimension: {list(tensor.dims)}")
-    count = prod(tensor.dims)
+    count: int = prod(tensor.dims)
     if count > _LARGEST:
         raise _invalid(tensor, model_label, f"has more elements than 64 bits can count: {list(tensor.dims)}")
     return count

@@ -129,6 +129,7 @@ MALFORMED = {
     "tail of zeros": (lambda ok: ok + b"\0" * 64, "garbage from byte"),
     "no graph": (lambda ok: onnx.ModelProto(ir_version=8).SerializeToString(), "holds no graph"),
     "empty graph": (lambda ok: b"\x08\x08\x3a\x00", "holds no graph"),
+    "name in Latin-1": (lambda ok: ok.replace(b"agraph", b"agr\xe4ph"), "not UTF-8"),
     "random": (lambda ok: np.random.default_rng(1).bytes(500), "not an ONNX model"),
 }
 
