@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import OptionalProto, SequenceProto, TensorProto, TypeProto, numpy_helper
 
 from onnxbench.core.graph import GraphView
@@ -64,8 +64,11 @@ def read_pb(path: Path, declared: TypeProto) -> Value:
     Raises:
         ModelError: OB307 if it is not, or is damaged.
     """
-    kind = {"sequence_type": SequenceProto, "optional_type": OptionalProto}.get(declared.WhichOneof("value") or "")
-    proto: _Proto = (kind or TensorProto)()
+    proto: _Proto = TensorProto()
+    if declared.HasField("sequence_type"):
+        proto = SequenceProto()
+    elif declared.HasField("optional_type"):
+        proto = OptionalProto()
     try:
         proto.ParseFromString(path.read_bytes())
         value = from_proto(proto)

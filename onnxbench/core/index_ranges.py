@@ -10,6 +10,12 @@ from onnxbench.core.index_roles import Bound, role
 from onnxbench.core.knowledge import Knowledge
 from onnxbench.core.sizes import Sizes
 
+#: Operators that move the numbers of their first operand.
+_MOVERS = (
+    *("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Slice", "Transpose", "Flatten", "Expand", "Gather"),
+    *("GatherElements", "GatherND", "Split", "Tile", "ReduceMax", "ReduceMin", "SequenceAt", "ConcatFromSequence"),
+    *("SplitToSequence", "OptionalGetElement", "Optional", "Compress", "TopK", "Clip", "Dropout", "Pad"),
+)
 #: Operators whose result holds numbers of the operand at these places ("all": of any) and no others.
 _CARRIERS: dict[str, tuple[int, ...] | str] = {
     "Concat": "all",
@@ -21,12 +27,7 @@ _CARRIERS: dict[str, tuple[int, ...] | str] = {
     "ScatterElements": (0, 2),
     "Scatter": (0, 2),
     "SequenceInsert": (0, 1),
-    **dict.fromkeys(
-        "Cast Identity Reshape Squeeze Unsqueeze Slice Transpose Flatten Expand Gather GatherElements GatherND Split Tile "
-        "ReduceMax ReduceMin SequenceAt ConcatFromSequence SplitToSequence OptionalGetElement Optional Compress TopK Clip "
-        "Dropout Pad".split(),
-        (0,),
-    ),
+    **dict.fromkeys(_MOVERS, (0,)),
 }
 #: Carriers that keep every element at its place in the flat order.
 _WHOLE = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Optional", "OptionalGetElement"})

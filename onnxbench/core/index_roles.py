@@ -11,7 +11,7 @@ from onnxbench.core.knowledge import Dims, Knowledge
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Numbers in [low, high), or exactly the `exact` ones where their count fits; `whole` asks floats for whole numbers."""
+    """Numbers in [low, high), or the `exact` ones where their count fits; `whole` asks floats for whole numbers."""
 
     low: float
     high: float
@@ -153,7 +153,9 @@ def _depth(knowledge: Knowledge, view: GraphView, node: Node) -> Bound:
     return Bound(0, 4) if depth is None else _below(int(depth))
 
 
-_REDUCTIONS = [f"Reduce{kind}" for kind in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()]
+_REDUCTIONS = [
+    f"Reduce{kind}" for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+]
 
 RULES: dict[tuple[str, str, int], Rule] = {
     ("", "Gather", 1): _along(0),

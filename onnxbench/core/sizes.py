@@ -111,7 +111,8 @@ def _fill_symbols(
     for symbol, size in open_symbols.items():
         if size is not None:
             symbols[symbol] = size
-    for symbol in [*open_symbols, *[part for symbol in open_symbols for part in _names(symbol)]]:
+    parts = [part for symbol in open_symbols for part in _names(symbol)]
+    for symbol in [*open_symbols, *parts]:
         if not _names(symbol):
             symbols.setdefault(symbol, SYMBOL)
     for symbol in open_symbols:
