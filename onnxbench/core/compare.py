@@ -209,7 +209,8 @@ def _widen(chunk: Array) -> Array:
     if chunk.dtype.kind == "c":
         return chunk.astype(np.complex128)
     if is_float(chunk.dtype):
-        return chunk.astype(np.float64)
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            return chunk.astype(np.float64)
     return chunk if chunk.dtype.kind in "iu" else chunk.astype(np.int8)  # bool, int4, int2; uint4 fits too
 
 

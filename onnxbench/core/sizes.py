@@ -116,7 +116,8 @@ def _fill_symbols(
         if not _names(symbol):
             symbols.setdefault(symbol, SYMBOL)
     for symbol in open_symbols:
-        symbols.setdefault(symbol, max(0, _calculated(symbol, symbols)))
+        if symbol not in symbols:
+            symbols[symbol] = max(0, _calculated(symbol, symbols))
 
 
 def _shape(
