@@ -110,7 +110,7 @@ def _integers(rng: np.random.Generator, dtype: Dtype, shape: Shape, bound: Bound
 def _floats(rng: np.random.Generator, dtype: Dtype, shape: Shape, bound: Bound | None) -> Array:
     if bound is not None:
         drawn = np.asarray(rng.uniform(bound.low, bound.high, shape))
-        return (np.floor(drawn) if bound.whole else drawn).astype(dtype)
+        return np.asarray(np.floor(drawn) if bound.whole else drawn).astype(dtype)
     if dtype.kind == "c":
         parts = np.asarray(rng.standard_normal((*shape, 2)))
         return np.asarray(parts[..., 0] + 1j * parts[..., 1]).astype(dtype)
@@ -118,7 +118,7 @@ def _floats(rng: np.random.Generator, dtype: Dtype, shape: Shape, bound: Bound |
     if dtype == np.float64:
         return np.asarray(rng.standard_normal(shape))
     drawn = np.asarray(rng.standard_normal(shape, dtype=np.float32))
-    return (np.abs(drawn) if dtype.name.startswith("float8_e8m0") else drawn).astype(dtype)
+    return np.asarray(np.abs(drawn) if dtype.name.startswith("float8_e8m0") else drawn).astype(dtype)  # has no sign
 
 
 def _strings(rng: np.random.Generator, shape: Shape, bound: Bound | None) -> Array:

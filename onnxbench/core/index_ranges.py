@@ -31,7 +31,7 @@ _CARRIERS: dict[str, tuple[int, ...] | str] = {
 }
 #: Carriers that keep every element at its place in the flat order.
 _WHOLE = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Optional", "OptionalGetElement"})
-_MOST_STEPS = 20_000
+_MOST_STEPS = 200_000
 
 
 def index_ranges(view: GraphView, sizes: Sizes) -> dict[str, Bound]:
