@@ -1,0 +1,178 @@
+"""Choose the size of every dim that an input leaves open."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from onnx import TensorShapeProto, TypeProto
+
+from onnxbench.core.graph import GraphView
+from onnxbench.core.nearest import not_found
+from onnxbench.core.values import tensor_type
+from onnxbench.core.wanted_sizes import wanted_sizes
+from onnxbench.errors import UsageError, quote
+
+Shape = tuple[int, ...]
+
+#: What a symbol is if nobody says: not 1, which would hide a wrong broadcast, and small.
+SYMBOL = 2
+#: What a dim without a name is: one that the exporter did not care to name is a batch of one more often than not.
+ANONYMOUS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The shape of each input, and the size of each symbol that was met on the way."""
+
+    shapes: dict[str, Shape]
+    symbols: dict[str, int]
+
+
+def fed_inputs(view: GraphView) -> dict[str, TypeProto]:
+    """The inputs that need a value, by name: those that no initializer stands behind."""
+    behind = view.initializers.keys() | view.sparse.keys()
+    return {name: info.type for name, info in view.inputs.items() if name not in behind}
+
+
+def choose_sizes(view: GraphView, shapes: Mapping[str, Sequence[int]], dims: Mapping[str, int]) -> Sizes:
+    """A size for every dim of every input: the same symbol has the same size everywhere.
+
+    In this order: what the user says, what the first operator needs (channels of a convolution, columns of a product,
+    a picture of 32 pixels), sums and products of other symbols (`past + seq`), then `SYMBOL` or `ANONYMOUS`.
+
+    Raises:
+        NameNotFound: OB303 for an input or symbol that the model has not.
+        UsageError: OB206 if an input has no rank, or the user's sizes contradict the model or each other.
+    """
+    inputs = fed_inputs(view)
+    _refuse_unknown(inputs, shapes, dims)
+    symbols = dict(dims)
+    for name, shape in shapes.items():
+        for axis, dim in enumerate(_fitting(name, inputs[name], shape)):
+            if dim.dim_param and symbols.setdefault(dim.dim_param, shape[axis]) != shape[axis]:
+                raise UsageError(
+                    "OB206",
+                    f"symbol {quote(dim.dim_param)} is {symbols[dim.dim_param]} and {shape[axis]} at once",
+                    hint=f"give --dim {shlex.quote(dim.dim_param)}=... and --shape the same size",
+                )
+    wanted = {(name, axis): size for name in inputs for axis, size in wanted_sizes(view, name).items()}
+    _fill_symbols(inputs, wanted, symbols)
+    chosen = {
+        name: tuple(shapes[name]) if name in shapes else _shape(name, value_type, wanted, symbols)
+        for name, value_type in inputs.items()
+    }
+    return Sizes(chosen, symbols)
+
+
+def dims_in(value_type: TypeProto) -> Sequence[TensorShapeProto.Dimension] | None:
+    """The dims that a type declares, those of the elements for a sequence; None if it declares no rank."""
+    tensor = tensor_type(value_type)
+    return tensor.shape.dim if tensor is not None and tensor.HasField("shape") else None
+
+
+def _refuse_unknown(inputs: Mapping[str, TypeProto], shapes: Mapping[str, object], dims: Mapping[str, object]) -> None:
+    for name in shapes:
+        if name not in inputs:
+            raise not_found("input", name, inputs)
+    known = {dim.dim_param for value_type in inputs.values() for dim in dims_in(value_type) or () if dim.dim_param}
+    known |= {name for symbol in known for name in _names(symbol)}
+    for name in dims:
+        if name not in known:
+            raise not_found("symbolic dim", name, known)
+
+
+def _fitting(name: str, value_type: TypeProto, shape: Sequence[int]) -> Sequence[TensorShapeProto.Dimension]:
+    declared = dims_in(value_type)
+    if declared is None:
+        return ()
+    fits = len(declared) == len(shape) and all(
+        not dim.HasField("dim_value") or dim.dim_value in (size, -1) for dim, size in zip(declared, shape, strict=True)
+    )
+    if not fits:
+        text = "x".join(dim.dim_param or (str(dim.dim_value) if dim.HasField("dim_value") else "?") for dim in declared)
+        given = "x".join(map(str, shape))
+        raise UsageError("OB206", f"input {quote(name)} is declared {quote(text)}, which {quote(given)} does not fit")
+    return declared
+
+
+def _fill_symbols(
+    inputs: Mapping[str, TypeProto], wanted: Mapping[tuple[str, int], int], symbols: dict[str, int]
+) -> None:
+    """Plain symbols first, then what is calculated from them."""
+    open_symbols: dict[str, int | None] = {}
+    for name, value_type in inputs.items():
+        for axis, dim in enumerate(dims_in(value_type) or ()):
+            if dim.dim_param and dim.dim_param not in symbols:
+                open_symbols[dim.dim_param] = open_symbols.get(dim.dim_param) or wanted.get((name, axis))
+    for symbol, size in open_symbols.items():
+        if size is not None:
+            symbols[symbol] = size
+    parts = [part for symbol in open_symbols for part in _names(symbol)]
+    for symbol in [*open_symbols, *parts]:
+        if not _names(symbol):
+            symbols.setdefault(symbol, SYMBOL)
+    for symbol in open_symbols:
+        if symbol not in symbols:
+            symbols[symbol] = max(0, _calculated(symbol, symbols))
+
+
+def _shape(
+    name: str, value_type: TypeProto, wanted: Mapping[tuple[str, int], int], symbols: Mapping[str, int]
+) -> Shape:
+    declared = dims_in(value_type)
+    if declared is None:
+        hint = f"--shape {shlex.quote(name)}=1x3x224x224 (its real sizes; nothing after = for a scalar)"
+        raise UsageError("OB206", f"the model does not say the rank of input {quote(name)}", hint=hint)
+    sizes: list[int] = []
+    for axis, dim in enumerate(declared):
+        if dim.HasField("dim_value") and dim.dim_value >= 0:
+            sizes.append(dim.dim_value)
+        elif dim.dim_param:
+            sizes.append(symbols[dim.dim_param])
+        else:
+            sizes.append(wanted.get((name, axis), ANONYMOUS))
+    return tuple(sizes)
+
+
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+}
+
+
+def _parsed(symbol: str) -> ast.expr | None:
+    """The calculation that exporters write as the name of a dim (`past_seq + seq`); None for a plain symbol."""
+    if not any(sign in symbol for sign in "+-*/"):
+        return None
+    try:
+        tree = ast.parse(symbol.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    allowed = (ast.BinOp, ast.Name, ast.Load, ast.Constant, *_OPERATORS)
+    fits = all(isinstance(part, allowed) for part in ast.walk(tree)) and isinstance(tree, ast.BinOp)
+    whole = all(type(part.value) is int for part in ast.walk(tree) if isinstance(part, ast.Constant))
+    return tree if fits and whole and any(isinstance(part, ast.Name) for part in ast.walk(tree)) else None
+
+
+def _names(symbol: str) -> tuple[str, ...]:
+    tree = _parsed(symbol)
+    return () if tree is None else tuple(part.id for part in ast.walk(tree) if isinstance(part, ast.Name))
+
+
+def _calculated(symbol: str, symbols: Mapping[str, int]) -> int:
+    tree = _parsed(symbol)
+    assert tree is not None
+    return _value(tree, symbols)
+
+
+def _value(tree: ast.expr, symbols: Mapping[str, int]) -> int:
+    if isinstance(tree, ast.BinOp):
+        left, right = _value(tree.left, symbols), _value(tree.right, symbols)
+        return _OPERATORS[type(tree.op)](left, right) if right or not isinstance(tree.op, ast.FloorDiv) else SYMBOL
+    return symbols[tree.id] if isinstance(tree, ast.Name) else int(getattr(tree, "value", SYMBOL))

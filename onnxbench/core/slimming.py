@@ -1,0 +1,184 @@
+"""Models without their weights: a slim copy refers to the file where the bytes lie already.
+
+Candidates cut from a slim model share its weights, on disk and in the page cache, and are a few kilobytes each.
+"""
+
+from __future__ import annotations
+
+import atexit
+import dataclasses
+import mmap
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
+
+from onnxbench.core import formats, wire
+from onnxbench.core.external import MARK, Weight, is_marked, locate, read, refer, stamp
+from onnxbench.core.tensors import is_external, tensors
+
+if TYPE_CHECKING:
+    from onnxbench.core.model import Model
+
+_Places = dict[tuple[int, bytes, bytes], list[int]]
+
+
+def slim(model: Model, threshold: int = 1024) -> Model:
+    """A copy whose embedded weights above `threshold` bytes are references into files; `fatten` is the inverse.
+
+    References point into the model's own .onnx file where that still holds the same bytes, else into a temporary file
+    that lives as long as the process. They stay valid while that file does not change; `locate` notices if it did. The
+    copy's folder is the common parent of all files it refers to, free of links: ONNX Runtime opens each from there.
+
+    Initializers and values of Constant nodes are slimmed; tensors in other attributes stay, for operators read those
+    themselves.
+
+    Raises:
+        ModelError: OB304 if external data that the model had before is not to be had.
+    """
+    proto = ModelProto()
+    proto.CopyFrom(model.proto)
+    heavy = [tensor for tensor in _sharable(proto) if _is_heavy(tensor, threshold)]
+    # Strictly before anything is rewritten: where the model's own external tensors lie.
+    found = [(tensor, locate(model, tensor)) for tensor in tensors(proto) if is_external(tensor)]
+    found += zip(heavy, _find_or_write(model, heavy, threshold), strict=True)
+    if not found:
+        return dataclasses.replace(model, proto=proto)
+    folder = Path(os.path.commonpath([weight.file.parent for _, weight in found]))
+    stamps = {weight.file: stamp(weight.file) for _, weight in found}
+    for tensor, weight in found:
+        if not is_external(tensor):
+            _mark(tensor, stamps[weight.file])
+        refer(tensor, weight, folder)
+    # A message keeps the memory of fields it once had; a copy of it does not.
+    lean = ModelProto()
+    lean.CopyFrom(proto)
+    return dataclasses.replace(model, proto=lean, folder=folder)
+
+
+def fatten(model: Model) -> Model:
+    """A copy that holds its weights itself again; tensors that were external before `slim` stay external.
+
+    Raises:
+        ModelError: OB304 if the file that a reference points into has changed or gone.
+    """
+    proto = ModelProto()
+    proto.CopyFrom(model.proto)
+    for tensor in tensors(proto):
+        if is_external(tensor) and is_marked(tensor):
+            embed(tensor, read(locate(model, tensor)))
+    return dataclasses.replace(model, proto=proto)
+
+
+def embed(tensor: TensorProto, payload: bytes) -> None:
+    """Put a referenced tensor's bytes into it, leaving nothing of the reference."""
+    marks = [entry for entry in tensor.metadata_props if entry.key == MARK]
+    had_location = any(entry.value.endswith(":explicit") for entry in marks)
+    for entry in marks:
+        tensor.metadata_props.remove(entry)
+    del tensor.external_data[:]
+    tensor.ClearField("data_location")
+    if had_location:
+        tensor.data_location = TensorProto.DEFAULT
+    tensor.raw_data = payload
+
+
+def _mark(tensor: TensorProto, value: str) -> None:
+    explicit = ":explicit" if tensor.HasField("data_location") else ""
+    tensor.ClearField("raw_data")
+    tensor.metadata_props.add(key=MARK, value=value + explicit)
+
+
+def _is_heavy(tensor: TensorProto, threshold: int) -> bool:
+    return not is_external(tensor) and not tensor.external_data and len(tensor.raw_data) > threshold
+
+
+def _sharable(model: ModelProto) -> Iterator[TensorProto]:
+    """Initializers and Constant values, bodies and functions included: what runtimes accept as external."""
+    graphs: list[GraphProto | FunctionProto] = [model.graph, *model.functions]
+    while graphs:
+        graph = graphs.pop()
+        if isinstance(graph, GraphProto):
+            yield from graph.initializer
+        for node in graph.node:
+            for attribute in node.attribute:
+                if attribute.type == AttributeProto.TENSOR and _is_constant(node):
+                    yield attribute.t
+                elif attribute.type == AttributeProto.GRAPH:
+                    graphs.append(attribute.g)
+                elif attribute.type == AttributeProto.GRAPHS:
+                    graphs.extend(attribute.graphs)
+
+
+def _is_constant(node: NodeProto) -> bool:
+    return node.op_type == "Constant" and node.domain in ("", "ai.onnx")
+
+
+def _find_or_write(model: Model, heavy: Sequence[TensorProto], threshold: int) -> list[Weight]:
+    """Where each tensor's bytes lie: in the model's file if it still holds them, else in a temporary one."""
+    found = _find_in_file(model, heavy, threshold)
+    missing = [tensor for tensor, weight in zip(heavy, found, strict=True) if weight is None]
+    written = iter(_write_temporary(missing) if missing else [])
+    return [weight or next(written) for weight in found]
+
+
+def _find_in_file(model: Model, heavy: Sequence[TensorProto], threshold: int) -> list[Weight | None]:
+    nowhere: list[Weight | None] = [None] * len(heavy)
+    if model.path is None or not heavy or formats.of_suffix(model.path) != "protobuf" or not model.path.is_file():
+        return nowhere
+    file = model.path.resolve()
+    with file.open("rb") as opened:
+        if os.fstat(opened.fileno()).st_size == 0:
+            return nowhere
+        with (
+            mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
+            memoryview(mapped) as view,
+        ):
+            places = _places(view, threshold)
+            return [_find(view, places, file, tensor.raw_data) for tensor in heavy]
+
+
+def _places(view: memoryview, threshold: int) -> _Places:
+    """The payloads in a serialized model, by length and both ends; none if it is no model any more."""
+    places: _Places = {}
+    try:
+        for offset, length in wire.payloads(view, threshold):
+            places.setdefault(_key(view[offset : offset + length]), []).append(offset)
+    except wire.Malformed:
+        return {}
+    return places
+
+
+def _find(view: memoryview, places: _Places, file: Path, payload: bytes) -> Weight | None:
+    """The place whose bytes equal `payload`: names may repeat and the model may have been changed, bytes do not lie."""
+    wanted = np.frombuffer(payload, np.uint8)
+    for offset in places.get(_key(memoryview(payload)), [])[:64]:
+        if np.array_equal(np.frombuffer(view, np.uint8, len(payload), offset), wanted):
+            return Weight(file, offset, len(payload))
+    return None
+
+
+def _key(payload: memoryview) -> tuple[int, bytes, bytes]:
+    return len(payload), bytes(payload[:32]), bytes(payload[-32:])
+
+
+def _write_temporary(heavy: Sequence[TensorProto]) -> list[Weight]:
+    folder = Path(tempfile.mkdtemp(prefix="onnxbench-")).resolve()
+    atexit.register(_remove, folder, os.getpid())
+    file = folder / "weights.data"
+    places: list[tuple[int, int]] = []
+    with file.open("wb") as opened:
+        for tensor in heavy:
+            opened.seek(-opened.tell() % 64, os.SEEK_CUR)
+            places.append((opened.tell(), opened.write(tensor.raw_data)))
+    return [Weight(file, offset, length) for offset, length in places]
+
+
+def _remove(folder: Path, owner: int) -> None:
+    if os.getpid() == owner:  # a forked worker that ends must not take the weights from its parent
+        shutil.rmtree(folder, ignore_errors=True)
