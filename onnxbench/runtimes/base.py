@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from onnxbench import isolate
 from onnxbench.core.model import Model
 from onnxbench.errors import UsageError, quote
-from onnxbench.runtimes import wire
+from onnxbench.runtimes import packing
 from onnxbench.runtimes.job import perform
 from onnxbench.runtimes.outcome import Outcome
 
@@ -85,6 +85,11 @@ class Runtime(ABC):
     def script(self) -> str:
         """Python source, free of onnxbench, that defines `run(model_path, feeds) -> dict` for a bundle's repro.py."""
 
+    @classmethod
+    def installed_version(cls) -> str:
+        """The version that is found without any option; a runtime that needs options has none."""
+        return cls(Spec(cls.name)).version()
+
     def choose_interpreter(self, spec: Spec) -> isolate.Interpreter:
         """The Python that runs it; `@VENV` only where a runtime allows it."""
         if spec.venv:
@@ -122,7 +127,7 @@ class Runtime(ABC):
             "function": self.function,
             "model": model.proto.SerializeToString(),
             "folder": str(model.folder) if model.folder is not None else None,
-            "feeds": {name: wire.pack(value) for name, value in feeds.items()},
+            "feeds": {name: packing.pack(value) for name, value in feeds.items()},
             "fetch": list(fetch) if fetch is not None else None,
             "options": self.options,
             "spill": str(spill) if spill is not None else None,
@@ -136,7 +141,7 @@ class Runtime(ABC):
 def _outcome(result: isolate.Result) -> Outcome:
     match result:
         case isolate.Ok(value={"outputs": outputs, "seconds": seconds}):
-            return Outcome("ok", {name: wire.unpack(value) for name, value in outputs.items()}, seconds=seconds)
+            return Outcome("ok", {name: packing.unpack(value) for name, value in outputs.items()}, seconds=seconds)
         case isolate.Ok(value=answer):
             return Outcome("error", phase=answer["phase"], error=answer["error"], message=answer["message"])
         case isolate.Error():

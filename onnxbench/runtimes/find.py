@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import dataclass
 
 from onnxbench import registry
 from onnxbench.errors import MachineError, UsageError, quote
@@ -45,3 +46,30 @@ def find(text: str) -> Runtime:
     except ImportError as error:
         raise MachineError("OB401", f"the plug-in of {quote(spec.name)} cannot be imported: {error}") from None
     return kind(spec)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A runtime as `onnxbench runtimes` lists it: `missing` says why it cannot be used, `hint` the pip line."""
+
+    name: str
+    version: str
+    sentence: str
+    missing: str = ""
+    hint: str = ""
+
+
+def survey() -> list[Row]:
+    """Every registered runtime, there or not."""
+    return [_row(name) for name in registry.names(GROUP)]
+
+
+def _row(name: str) -> Row:
+    try:
+        kind: type[Runtime] = registry.names(GROUP)[name]()
+    except ImportError as error:
+        return Row(name, "", "a plug-in", f"cannot be imported: {error}")
+    try:
+        return Row(name, kind.installed_version(), kind.sentence)
+    except MachineError as error:
+        return Row(name, "", kind.sentence, error.message, error.hint)

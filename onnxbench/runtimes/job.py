@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from onnxbench.runtimes import wire
+from onnxbench.runtimes import packing
 from onnxbench.worker import resolve
 
 
@@ -18,7 +18,7 @@ class Job:
     Attributes:
         model: the serialised ModelProto; large tensors are external.
         folder: what external tensors are relative to, or None.
-        feeds: packed values by input name (`wire.unpack` makes arrays of them).
+        feeds: packed values by input name (`packing.unpack` makes arrays of them).
         fetch: names of the wanted outputs, or None for all.
         options: the runtime's own, as plain data.
         phase: "load" until the function says "run".
@@ -45,4 +45,4 @@ def perform(request: dict[str, Any]) -> dict[str, Any]:
         return {"error": type(error).__name__, "message": str(error), "phase": job.phase}
     seconds = time.perf_counter() - started
     place = request.get("spill")
-    return {"outputs": {name: wire.spill(wire.pack(value), place) for name, value in outputs.items()}, "seconds": seconds}
+    return {"outputs": {name: packing.spill(packing.pack(value), place) for name, value in outputs.items()}, "seconds": seconds}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxbench.runtimes import wire
+from onnxbench.runtimes import packing
 from onnxbench.runtimes.job import Job
 
 LEVELS = {
@@ -69,13 +69,13 @@ def run_session(session: Any, feeds: dict[str, Any], fetch: list[str] | None) ->
     used = {name: packed for name, packed in feeds.items() if name in known}
     kinds = {value.name: value.type for value in session.get_outputs()}
     if not any(map(_is_carried, used.values())) and not any(_needs_bytes(kinds[name]) for name in names if name in kinds):
-        return dict(zip(names, session.run(names, {name: wire.unpack(packed) for name, packed in used.items()})))
+        return dict(zip(names, session.run(names, {name: packing.unpack(packed) for name, packed in used.items()})))
     values = {name: _to_ort(packed) for name, packed in used.items()}
     return dict(zip(names, map(_from_ort, session.run_with_ort_values(names, values))))
 
 
 def _is_carried(packed: Any) -> bool:
-    return packed is not None and packed[0] in ("tensor", "map") and (packed[1] in wire.CARRIERS or packed[1] in wire.BITS)
+    return packed is not None and packed[0] in ("tensor", "map") and (packed[1] in packing.CARRIERS or packed[1] in packing.BITS)
 
 
 def _needs_bytes(kind: str) -> bool:
@@ -86,17 +86,17 @@ def _to_ort(packed: Any) -> Any:
     import onnxruntime
 
     if not _is_carried(packed):
-        return onnxruntime.OrtValue.ortvalue_from_numpy(wire.unpack(packed))
+        return onnxruntime.OrtValue.ortvalue_from_numpy(packing.unpack(packed))
     element, shape = packed[1], tuple(packed[2])
     if packed[0] == "map":
-        count = int(np.prod(shape, dtype=np.int64)) * np.dtype(wire.CARRIERS[element]).itemsize
+        count = int(np.prod(shape, dtype=np.int64)) * np.dtype(packing.CARRIERS[element]).itemsize
         with open(packed[3], "rb") as file:  # noqa: PTH123
             file.seek(packed[4])
             data = file.read(count)
     else:
         data = packed[3]
-    if element in wire.CARRIERS:
-        bits = np.frombuffer(data, wire.CARRIERS[element]).reshape(shape)
+    if element in packing.CARRIERS:
+        bits = np.frombuffer(data, packing.CARRIERS[element]).reshape(shape)
     else:  # ONNX Runtime takes the shape from the array and reads only as many bytes as the packed elements need
         bits = np.zeros(shape, np.uint8)
         bits.reshape(-1)[: len(data)] = np.frombuffer(data, np.uint8)
@@ -108,6 +108,6 @@ def _from_ort(value: Any) -> Any:
         return value.numpy()
     element, shape = value.element_type(), tuple(value.shape())
     count = int(np.prod(shape, dtype=np.int64))
-    size = count * np.dtype(wire.CARRIERS[element]).itemsize if element in wire.CARRIERS else -(-count * wire.BITS[element] // 8)
-    return wire.Raw(element, shape, ctypes.string_at(value.data_ptr(), size))
+    size = count * np.dtype(packing.CARRIERS[element]).itemsize if element in packing.CARRIERS else -(-count * packing.BITS[element] // 8)
+    return packing.Raw(element, shape, ctypes.string_at(value.data_ptr(), size))
 

@@ -31,6 +31,10 @@ class PythonFunction(Runtime):
             raise UsageError("OB205", f"no file {quote(file)} for {quote(str(spec))}")
         return {"file": str(place), "function": function}
 
+    @classmethod
+    def installed_version(cls) -> str:
+        return ""
+
     def version(self) -> str:
         return ""
 
@@ -40,11 +44,11 @@ class PythonFunction(Runtime):
 
 def run_job(job: Job) -> dict[str, Any]:
     """Outputs by name, or whatever the function raises."""
-    from onnxbench.runtimes import wire
+    from onnxbench.runtimes import packing
 
     function = load_function(job.options["file"], job.options["function"])
     job.phase = "run"
-    feeds = {name: wire.unpack(packed) for name, packed in job.feeds.items()}
+    feeds = {name: packing.unpack(packed) for name, packed in job.feeds.items()}
     return dict(call(function, job.model, feeds))
 
 

@@ -44,16 +44,16 @@ def run_job(job: Job) -> dict[str, Any]:
     from onnx.reference import ReferenceEvaluator
 
     from onnxbench.core.model import Model
-    from onnxbench.core.weights import embed
-    from onnxbench.runtimes import wire
+    from onnxbench.core.placing import embedded
+    from onnxbench.runtimes import packing
 
     model = onnx.ModelProto.FromString(job.model)
     if job.folder is not None:
-        model = embed(Model(model, Path(job.folder))).proto
+        model = embedded(Model(model, Path(job.folder)))
     evaluator = ReferenceEvaluator(model)
     job.phase = "run"
     names = job.fetch or list(evaluator.output_names)
-    feeds = {name: wire.unpack(job.feeds[name]) for name in evaluator.input_names if name in job.feeds}
+    feeds = {name: packing.unpack(job.feeds[name]) for name in evaluator.input_names if name in job.feeds}
     return dict(zip(names, evaluator.run(names, feeds), strict=True))
 
 

@@ -1,0 +1,5 @@
+"""`python -m onnxbench`."""
+
+from onnxbench.cli import main
+
+main()

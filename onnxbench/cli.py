@@ -1,0 +1,123 @@
+"""The command line: finds the commands, and turns every ending into one line and an exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import importlib
+import os
+import pkgutil
+import signal
+import sys
+from types import FrameType
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from onnxbench import __version__, commands
+from onnxbench.errors import BenchError, escape
+
+app = typer.Typer(
+    name="onnxbench",
+    help="A bench for surgery on ONNX models and for debugging them.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"onnxbench {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    pass
+
+
+for _module in pkgutil.iter_modules(commands.__path__):
+    if not _module.name.startswith("_"):
+        importlib.import_module(f"onnxbench.commands.{_module.name}").register(app)
+
+
+def main() -> NoReturn:
+    """Run the command line of this process and exit."""
+    signal.signal(signal.SIGTERM, _terminate)
+    sys.exit(run())
+
+
+def run() -> int:
+    """Run the command line of this process; its exit code."""
+    try:
+        code: Any = app(standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except BenchError as error:
+        return _fail(error.exit_code, error.to_dict())
+    except KeyboardInterrupt as stop:
+        number = stop.args[0] if stop.args else int(signal.SIGINT)
+        _say("interrupted; nothing was written")
+        return 128 + number
+    except BrokenPipeError:  # the reader of our output has gone, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemoryError:
+        return _fail(4, {"code": "OB404", "message": "out of memory", "hint": ""})
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+            return _fail(4, {"code": "OB402", "message": str(error), "hint": "free some disk space"})
+        return _bug(error)
+    except typer.Abort:
+        return 130
+    except Exception as error:
+        if (usage := _usage(error)) is not None:
+            return usage
+        return _bug(error)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt(number)
+
+
+def _usage(error: Exception) -> int | None:
+    """The exit code of an error of the argument parser, after saying it; None for any other error."""
+    if not hasattr(error, "format_message"):
+        return None
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(error.format_message())
+        return 2
+    command = context.command_path if context is not None else "onnxbench"
+    message = " ".join(error.format_message().split())
+    return _fail(2, {"code": "OB201", "message": message, "hint": f"{command} --help"})
+
+
+def _fail(exit_code: int, error: dict[str, str]) -> int:
+    if "--json" in sys.argv[1:]:
+        import json
+
+        with contextlib.suppress(BrokenPipeError):
+            print(json.dumps({"schema": "onnxbench.error/1", "error": error}))
+    hint = f"\n  hint: {escape(error['hint'])}" if error["hint"] else ""
+    _say(f"error[{error['code']}]: {escape(error['message'])}{hint}")
+    return exit_code
+
+
+def _bug(error: BaseException) -> int:
+    import tempfile
+    import traceback
+
+    with tempfile.NamedTemporaryFile("w", prefix="onnxbench-bug-", suffix=".txt", delete=False) as file:
+        file.write(f"onnxbench {__version__}\n{sys.argv!r}\n")
+        traceback.print_exception(error, file=file)
+    message = f"a bug of onnxbench: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return _fail(70, {"code": "OB701", "message": message, "hint": f"please report it with {file.name}"})
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,70 @@
+"""From texts of the command line to what services take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from onnxbench.errors import UsageError, quote
+
+if TYPE_CHECKING:
+    from onnxbench.core.graph import GraphView
+    from onnxbench.core.values import Value
+    from onnxbench.runtimes.base import Limits
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def limits(timeout: float, memory: str) -> Limits:
+    """What one run may take.
+
+    Raises:
+        UsageError: OB201 for a size that cannot be read.
+    """
+    from onnxbench.isolate import machine_memory
+    from onnxbench.runtimes.base import Limits
+
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([KMGT]?)i?B?|(%))", memory.strip(), re.IGNORECASE)
+    if found is None or float(found[1]) == 0:
+        raise UsageError("OB201", f"--max-memory {memory!r} is no size", hint="--max-memory 8G, or 80%")
+    number = float(found[1])
+    size = machine_memory() * number / 100 if found[3] else number * _UNITS[(found[2] or "").upper()]
+    return Limits(timeout, int(size))
+
+
+def feeds(
+    view: GraphView,
+    inputs: str | None,
+    shapes: Sequence[str] | None,
+    dims: Sequence[str] | None,
+    ranges: Sequence[str] | None,
+    seed: int,
+) -> dict[str, Value]:
+    """The values to run with: read from `--inputs`, else generated.
+
+    Raises:
+        UsageError: OB201 if generated and given inputs are both asked for, or a symbol has several sizes; OB206 if they do
+            not fit the model.
+    """
+    from onnxbench.core.dims import parse_dims, parse_ranges, parse_shapes
+    from onnxbench.core.feed_check import check
+    from onnxbench.core.feed_files import read
+    from onnxbench.core.feeds import generate
+
+    if inputs is not None:
+        for option, given in (("--shape", shapes), ("--dim", dims), ("--range", ranges)):
+            if given:
+                raise UsageError("OB201", f"{option} is for generated inputs, and --inputs gives them")
+        return check(read(inputs, view), view)
+    sizes = parse_dims(dims or [])
+    several = next((name for name, given in sizes.items() if len(given) > 1), None)
+    if several is not None:
+        raise UsageError("OB201", f"--dim gives {quote(several)} several sizes, and one run has one")
+    return generate(view, seed=seed, shapes=parse_shapes(shapes or []), dims=sizes, ranges=parse_ranges(ranges or []))
+
+
+def refuse_json_beside_stream(json: bool, output: str | None) -> None:
+    """Standard output holds one thing."""
+    if json and output == "-":
+        raise UsageError("OB201", "--json and -o - both want standard output", hint="-o FILE")

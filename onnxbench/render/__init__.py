@@ -1,0 +1,1 @@
+"""Reports in, text out: one file per format."""

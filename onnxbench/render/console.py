@@ -1,0 +1,93 @@
+"""Text for a terminal, or for a pipe: coloured and wrapped where somebody looks, plain and whole where not."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Literal, TextIO
+
+from onnxbench.errors import UsageError, escape
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from onnxbench.reducers.result import Reduction
+
+When = Literal["auto", "always", "never"]
+
+
+def console(color: str, stream: TextIO | None = None) -> Console:
+    """A console on standard output, or on another stream.
+
+    Raises:
+        UsageError: OB201 for a `--color` that is none of auto, always, never.
+    """
+    from rich.console import Console
+
+    if color not in ("auto", "always", "never"):
+        raise UsageError("OB201", f"--color is auto, always or never, not {color!r}")
+    forced = {"auto": None, "always": True, "never": False}[color]
+    out = stream or sys.stdout
+    wide = None if out.isatty() else 10_000  # nothing is cut off in a pipe
+    return Console(file=out, force_terminal=forced, width=wide, highlight=False, markup=False, soft_wrap=True)
+
+
+class Progress:
+    """Lines on standard error: every one with -v, the latest in place on a terminal, none with -q."""
+
+    def __init__(self, quiet: bool, verbose: bool) -> None:
+        self._on = not quiet
+        self._live = not verbose and sys.stderr.isatty()
+        self._every = verbose or self._live
+        self._last = ""
+
+    def __call__(self, line: str) -> None:
+        line = escape(line)
+        if not self._on or line == self._last:
+            return
+        self._last = line
+        if self._live:
+            print(f"\r\x1b[2K{line[:100]}", end="", file=sys.stderr, flush=True)
+        elif self._every or " nodes left after " not in line:
+            print(line, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Leave no half-written line behind."""
+        if self._on and self._live and self._last:
+            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+
+
+def print_reduction(report: Reduction, out: Console) -> None:
+    """The finding first, then where it is and how to run it."""
+    from rich.text import Text
+
+    if report.status == "not-reproduced":
+        out.print(Text("does not fail: ", "bold yellow") + Text(not_reproduced(report)))
+        return
+    found = "1-minimal (verified)" if report.status == "minimal" else "best so far (stopped)"
+    out.print(Text(report.signature["sentence"], "bold red"))
+    out.print(f"  on {report.suspect} {report.versions.get(report.suspect, '')}".rstrip() + rate(report))
+    out.print(Text(f"{report.nodes_before} nodes -> {report.nodes_after}", "bold green") + Text(f"  {found}, {report.checks} checks, {report.seconds:.1f} s"))
+    for culprit in report.culprits[:20]:
+        out.print(f"  {culprit.operator:<24} {escape(culprit.name or culprit.output)}")
+    if len(report.culprits) > 20:
+        out.print(f"  and {len(report.culprits) - 20} more")
+    for kind, count in report.by_products.items():
+        out.print(f"  met on the way, {count} times: {escape(kind)}")
+    for note in report.notes:
+        out.print(f"  note: {escape(note)}")
+    if report.output:
+        out.print(f"model:  {escape(report.output)}")
+    if report.bundle:
+        out.print(f"bundle: {escape(report.bundle)}")
+        out.print(f"  python {escape(report.bundle)}/repro.py   # exits 1 while the failure is there")
+
+
+def rate(report: Reduction) -> str:
+    """How often the original failed, where that is not always."""
+    return f", {report.failed} of {report.runs} runs" if report.failed < report.runs else ""
+
+
+def not_reproduced(report: Reduction) -> str:
+    """What was run, and that it passed."""
+    against = f" and agrees with {' or '.join(report.trusted)}" if report.trusted else ""
+    return f"{report.model} runs on {report.suspect}{against} ({report.runs} runs)"

@@ -1,0 +1,104 @@
+"""Reports as Markdown, ready for an issue tracker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from onnxbench.errors import escape
+
+if TYPE_CHECKING:
+    from onnxbench.core.model import Model
+    from onnxbench.reducers.result import Reduction
+
+_LONGEST = 6000  # characters of the model's text
+
+
+def reduction(report: Reduction, model: Model) -> str:
+    """The report of a reduction; `model` is the reproducer."""
+    return "\n".join(
+        [
+            f"# {_headline(report)}",
+            "",
+            f"Reduced from {report.nodes_before} nodes to {report.nodes_after} by onnxbench "
+            f"({'1-minimal, verified' if report.status == 'minimal' else 'best so far, the search was stopped'}; "
+            f"{report.checks} checks). The failure was seen in {report.failed} of {report.runs} runs of the original.",
+            "",
+            "## Reproduce",
+            "",
+            "```",
+            "python repro.py    # exits 1 while the failure is there, 0 when it is gone, 125 if it cannot tell",
+            "```",
+            "",
+            "## What fails",
+            "",
+            "| node | operator | makes |",
+            "|---|---|---|",
+            *(f"| {_cell(c.name)} | {_cell(c.operator)} | {_cell(c.output)} |" for c in report.culprits),
+            "",
+            *_differences(report),
+            *_message(report),
+            "## Versions",
+            "",
+            *(f"- {_cell(name)}: {version}" for name, version in report.versions.items()),
+            *_platform(),
+            "",
+            "## The model",
+            "",
+            "```",
+            _text(model),
+            "```",
+            "",
+        ]
+    )
+
+
+def _headline(report: Reduction) -> str:
+    operators = ", ".join(dict.fromkeys(c.operator for c in report.culprits[:6]))
+    return f"{report.suspect}: {escape(report.signature['sentence'])[:160]} ({operators})"
+
+
+def _message(report: Reduction) -> list[str]:
+    message = report.signature.get("message", "")
+    return ["## Message", "", "```", escape(message), "```", ""] if message else []
+
+
+def _differences(report: Reduction) -> list[str]:
+    if not report.differences:
+        return []
+    rows = [
+        f"| {_cell(str(d['name']))} | {d['kind']} | {_number(d['max_abs'])} | {_number(d['max_rel'])} | {_number(d['share'])} |"
+        for d in report.differences
+    ]
+    return ["| output | differs in | max abs | max rel | share |", "|---|---|---|---|---|", *rows, ""]
+
+
+def _number(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _cell(text: str) -> str:
+    return escape(text).replace("|", "\\|") if text else "(unnamed)"
+
+
+def _platform() -> list[str]:
+    import platform
+
+    import numpy
+    import onnx
+
+    return [
+        f"- onnx {onnx.__version__}, numpy {numpy.__version__}, Python {platform.python_version()}",
+        f"- {platform.system()} {platform.machine()}",
+    ]
+
+
+def _text(model: Model) -> str:
+    from onnx import printer
+
+    text = escape_lines(printer.to_text(model.proto))
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "\n... (cut off; see model.onnxtxt)"
+
+
+def escape_lines(text: str) -> str:
+    """Line by line, since newlines are what the text is made of."""
+    return "\n".join(escape(line) for line in text.splitlines())
