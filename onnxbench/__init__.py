@@ -1,3 +1,54 @@
-"""A bench for surgery on ONNX models and for debugging them."""
+"""A bench for surgery on ONNX models and for debugging them.
+
+The names below are the public API. Each is imported when it is first used, so that importing onnxbench costs nothing, and so
+that a worker in an older Python (see `onnxbench.worker`) can import the package: Python 3.9 syntax here.
+"""
+
+import importlib
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "AnswerIsNo": "errors",
+    "BenchError": "errors",
+    "Difference": "core.difference",
+    "GraphView": "core.graph",
+    "Limits": "runtimes.base",
+    "MachineError": "errors",
+    "Model": "core.model",
+    "ModelError": "errors",
+    "Node": "core.graph",
+    "Outcome": "runtimes.outcome",
+    "Piece": "core.subgraph",
+    "Reduction": "reducers.result",
+    "Request": "reducers.reduce",
+    "Runtime": "runtimes.base",
+    "SafetyStop": "errors",
+    "Selection": "core.select",
+    "Spec": "runtimes.base",
+    "Tolerance": "core.compare",
+    "UsageError": "errors",
+    "call": "isolate",
+    "carve": "core.subgraph",
+    "differ": "core.compare",
+    "find": "runtimes.find",
+    "generate": "core.feeds",
+    "infer": "core.types",
+    "load": "core.model",
+    "record": "recording",
+    "reduce": "reducers.reduce",
+    "save": "core.model",
+    "select": "core.select",
+}
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605
+
+
+def __getattr__(name):
+    if name not in _HOMES:
+        raise AttributeError("module 'onnxbench' has no attribute %r" % name)
+    return getattr(importlib.import_module("onnxbench." + _HOMES[name]), name)
+
+
+def __dir__():
+    return [*__all__, "__version__"]
