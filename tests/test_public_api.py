@@ -1,0 +1,55 @@
+"""What `import onnxbench` promises: a name that goes away or moves breaks somebody's script."""
+
+import inspect
+
+import pytest
+
+import onnxbench
+
+PROMISED = [
+    "AnswerIsNo",
+    "BenchError",
+    "Difference",
+    "GraphView",
+    "Limits",
+    "MachineError",
+    "Model",
+    "ModelError",
+    "Node",
+    "Outcome",
+    "Piece",
+    "Reduction",
+    "Request",
+    "Runtime",
+    "SafetyStop",
+    "Selection",
+    "Spec",
+    "Tolerance",
+    "UsageError",
+    "call",
+    "carve",
+    "differ",
+    "find",
+    "generate",
+    "infer",
+    "load",
+    "record",
+    "reduce",
+    "save",
+    "select",
+]
+
+
+def test_the_names_are_pinned():
+    assert list(onnxbench.__all__) == PROMISED
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_every_name_is_there_and_says_what_it_is(name):
+    assert inspect.getdoc(getattr(onnxbench, name))
+    assert name in dir(onnxbench)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = onnxbench.nothing
