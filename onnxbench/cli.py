@@ -53,7 +53,7 @@ def main() -> NoReturn:
 def run() -> int:
     """Run the command line of this process; its exit code."""
     try:
-        code: Any = app(standalone_mode=False)
+        code: Any = _invoke()
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except BenchError as error:
@@ -79,6 +79,18 @@ def run() -> int:
         return _bug(error)
 
 
+def _invoke() -> Any:
+    """What the command returns; what stops it comes out as it was raised (Typer's `main` makes exit codes of it)."""
+    if "_ONNXBENCH_COMPLETE" in os.environ:  # a shell asks for completions
+        return app()
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("onnxbench", sys.argv[1:]) as context:
+            return command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+
+
 def _terminate(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt(number)
 
@@ -100,8 +112,8 @@ def _fail(exit_code: int, error: dict[str, str]) -> int:
     if "--json" in sys.argv[1:]:
         import json
 
-        with contextlib.suppress(BrokenPipeError):
-            print(json.dumps({"schema": "onnxbench.error/1", "error": error}))
+        with contextlib.suppress(OSError):  # the reader has gone, or the disk is full
+            print(json.dumps({"schema": "onnxbench.error/1", "error": error}), flush=True)
     hint = f"\n  hint: {escape(error['hint'])}" if error["hint"] else ""
     _say(f"error[{error['code']}]: {escape(error['message'])}{hint}")
     return exit_code
