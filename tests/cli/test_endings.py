@@ -1,0 +1,134 @@
+"""However a command ends: one line that says why, an exit code, and no traceback."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+LINUX_ONLY = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+
+
+def onnxbench(*argv: str, **options: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "onnxbench", *argv]
+    return subprocess.run(command, **{"capture_output": True, "text": True, **options})
+
+
+@pytest.mark.parametrize(
+    "argv, says, hint",
+    [
+        (["reduce"], "Missing argument 'MODEL'", "onnxbench reduce --help"),
+        (["reduce", "m.onnx", "--nope"], "--nope", "onnxbench reduce --help"),
+        (["reduce", "m.onnx", "--rtol", "much"], "--rtol", "onnxbench reduce --help"),
+        (["redu"], "No such command 'redu'", "onnxbench --help"),
+        (["reduce", "m.onnx", "--json", "-o", "-"], "both want standard output", "-o FILE"),
+        (["runtimes", "--color", "pink"], "--color is auto, always or never", ""),
+    ],
+)
+def test_wrong_usage_is_one_line_with_a_hint(argv, says, hint, tmp_path):
+    done = onnxbench(*argv, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "error[OB201]: " in done.stderr
+    assert says in done.stderr
+    assert not hint or f"  hint: {hint}" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_no_arguments_show_the_commands():
+    done = onnxbench()
+    assert done.returncode == 2
+    assert "reduce" in done.stdout
+    assert "runtimes" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "argv, code, status",
+    [
+        (["reduce", "absent.onnx"], "OB301", 3),
+        (["reduce", str(FIXTURES / "demo.onnxtxt"), "--within", "op=Identiti"], "OB303", 3),
+        (["reduce", str(FIXTURES / "demo.onnxtxt"), "-r", "onnxruntim"], "OB205", 2),
+        (["reduce", str(FIXTURES / "demo.onnxtxt"), "-r", "onnxruntime@nowhere"], "OB401", 4),
+        (["reduce", "--nope"], "OB201", 2),
+    ],
+)
+def test_with_json_the_error_is_an_object(argv, code, status, tmp_path):
+    done = onnxbench(*argv, "--json", cwd=tmp_path)
+    answer = json.loads(done.stdout)
+    assert answer["schema"] == "onnxbench.error/1"
+    assert answer["error"]["code"] == code
+    assert set(answer["error"]) == {"code", "message", "hint"}
+    assert done.returncode == status
+
+
+def test_a_failure_that_does_not_reproduce_is_the_answer_no(tmp_path):
+    done = onnxbench("reduce", str(FIXTURES / "functions_dims.onnxtxt"), "-q", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error[OB101]: ")
+    assert not list(tmp_path.iterdir())
+
+
+def test_control_characters_of_names_never_reach_the_terminal(tmp_path):
+    done = onnxbench("reduce", "evil\x1b]0;title\x07\u202e.onnx", cwd=tmp_path)
+    assert done.returncode == 3
+    assert not any(sign in done.stderr for sign in "\x1b\x07\u202e")
+    assert "\\x1b" in done.stderr
+
+
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_search_says_so_and_leaves_nothing(number, status, tmp_path):
+    (tmp_path / "slow.py").write_text("import time\ndef run(model, feeds):\n    time.sleep(60)\n")
+    command = [sys.executable, "-m", "onnxbench", "reduce", str(FIXTURES / "demo.onnxtxt"), "-r", "python:slow.py:run"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    assert "running" in process.stderr.readline()
+    time.sleep(0.5)
+    process.send_signal(number)
+    _, rest = process.communicate(timeout=20)
+    assert process.returncode == status
+    assert "interrupted" in rest
+    assert "Traceback" not in rest
+    assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"slow.py"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes that close")
+def test_a_reader_that_goes_away_is_no_failure():
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = onnxbench("runtimes", "--json", capture_output=False, stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@LINUX_ONLY
+@pytest.mark.parametrize("extra", [[], ["--json"]])
+def test_a_full_disk_under_standard_output(extra):
+    with Path("/dev/full").open("w") as full:
+        done = onnxbench("runtimes", *extra, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 4
+    assert done.stderr.startswith("error[OB402]: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_bug_of_ours_saves_its_traceback(tmp_path):
+    script = (
+        "import onnxbench.runtimes.find as place, onnxbench.cli, sys\n"
+        "def survey(): raise RuntimeError('the moon is in the wrong house')\n"
+        "place.survey = survey\n"
+        "sys.argv = ['onnxbench', 'runtimes', '--json']\n"
+        "onnxbench.cli.main()\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "TEMP": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
+    assert done.returncode == 70
+    error = json.loads(done.stdout)["error"]
+    assert error["code"] == "OB701"
+    assert "RuntimeError: the moon is in the wrong house" in error["message"]
+    assert "Traceback" not in done.stderr
+    saved = next(tmp_path.glob("onnxbench-bug-*.txt"))
+    assert str(saved) in error["hint"]
+    assert "in survey" in saved.read_text()
