@@ -1,0 +1,75 @@
+"""The tables of docs/ say what the code says."""
+
+import dataclasses
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from onnxbench import Reduction, Runtime, Spec
+from onnxbench.errors import CODES, AnswerIsNo, MachineError, ModelError, SafetyStop, UsageError
+
+ROOT = Path(__file__).parents[1]
+PYTHON = re.findall(r"```python\n(.*?)```\n\nIt prints (.*?)\n\n", (ROOT / "docs" / "python.md").read_text(), re.DOTALL)
+
+
+def rows(page: str) -> list[list[str]]:
+    lines = [line for line in (ROOT / "docs" / page).read_text().splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def test_every_error_code_is_documented_with_its_meaning():
+    documented = {row[0]: row[1:] for row in rows("errors.md") if row[0].startswith("OB")}
+    assert documented == {code: [str(exit_code(code)), meaning] for code, meaning in CODES.items()}
+
+
+def exit_code(code: str) -> int:
+    kinds = {
+        str(kind.exit_code): kind.exit_code for kind in (AnswerIsNo, UsageError, ModelError, MachineError, SafetyStop)
+    }
+    return {**kinds, "7": 70}[code[2]]
+
+
+def test_every_field_of_the_report_is_documented():
+    table = (ROOT / "docs" / "reduce.md").read_text().partition("## JSON")[2]
+    documented = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+    assert documented == ["schema", *(field.name for field in dataclasses.fields(Reduction))]
+
+
+def test_every_option_of_reduce_is_documented():
+    import inspect
+
+    from onnxbench.commands.reduce import reduce
+
+    page = (ROOT / "docs" / "reduce.md").read_text()
+    for name in inspect.signature(reduce).parameters:
+        option = "--" + name.rstrip("_").replace("_", "-")
+        short = {"--quiet": "`-q`", "--verbose": "`-v`", "--model": "MODEL"}
+        assert short.get(option, option) in page
+
+
+@pytest.mark.parametrize("source, says", PYTHON)
+def test_the_python_examples_print_what_they_say(source, says, tmp_path):
+    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
+    done = subprocess.run([sys.executable, "-c", source], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == re.findall("`(.*?)`", says)
+
+
+def test_there_are_python_examples():
+    assert len(PYTHON) == 2
+
+
+def test_the_plug_in_of_the_page_is_a_runtime():
+    source = (ROOT / "docs" / "runtimes.md").read_text()
+    example = next(text for text in re.findall(r"```python\n(.*?)```", source, re.DOTALL) if "class Shaky" in text)
+    found: dict[str, object] = {}
+    exec(example, found)
+    shaky = found["Shaky"]
+    assert isinstance(shaky, type)
+    assert issubclass(shaky, Runtime)
+    compile(shaky(Spec("shaky")).script(), "repro.py", "exec")
+    with pytest.raises(UsageError):
+        shaky(Spec("shaky", arguments="x=1"))
