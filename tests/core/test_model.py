@@ -276,7 +276,7 @@ def test_text_names_exactly_what_it_would_lose(tmp_path, proto):
 
 def test_text_names_the_type_it_cannot_read_back(tmp_path, proto):
     proto.graph.initializer.append(helper.make_tensor("i", TensorProto.INT4, [3], [1, -2, 3]))
-    with pytest.raises(UsageError, match="INT4|int32_data") as caught:
+    with pytest.raises(UsageError, match=r"INT4|int32_data") as caught:
         save(Model(proto), tmp_path / "m.onnxtxt")
     assert caught.value.code == "OB203"
     save(Model(proto), tmp_path / "m.onnxtxt", allow_lossy=True)
