@@ -82,7 +82,7 @@ def prove(
         if proof.runs == STEADY and 0 < proof.failed < STEADY:
             wanted = MEASURED
     if proof.signature is not None:
-        complaint = check.fault(model, timeout=limits.timeout, memory=limits.memory)
+        complaint = check.fault(check.declared(model), timeout=limits.timeout, memory=limits.memory)
         proof.fault = normalise(complaint, names_in(model.proto)) if complaint is not None else None
     return proof
 

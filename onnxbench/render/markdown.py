@@ -93,9 +93,9 @@ def _platform() -> list[str]:
 
 
 def _text(model: Model) -> str:
-    from onnx import printer
+    from onnxbench.core.text import readable
 
-    text = escape_lines(printer.to_text(model.proto))
+    text = escape_lines(readable(model.proto) or "(ONNX cannot print it)")
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "\n... (cut off; see model.onnxtxt)"
 
 
