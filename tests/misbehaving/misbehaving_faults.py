@@ -3,7 +3,7 @@
 Options: `ops=A+B`, `names=n+m` (all must be there, bodies and functions included; `+` separates) · `fused=A+B` (the second must
 read the first, and the value between must not be a graph output) · `above=X` (some input of a matching node must hold a value
 above X) · `constant=1` (some input of a matching node must be an initializer) · `inside=1` (matching nodes must lie in a body) ·
-`p=P` chance · `do=wrong|nan|shape|load|raise|signal|sleep|allocate`, `signal=SIGSEGV`, `exit=N`.
+`p=P` chance · `beat=FILE` every second time only · `do=wrong|nan|shape|load|raise|signal|sleep|allocate`, `signal=SIGSEGV`, `exit=N`.
 """
 
 import os
@@ -15,7 +15,7 @@ import numpy
 import onnx
 import onnxruntime
 
-OPTIONS = {"ops", "names", "fused", "above", "constant", "inside", "p", "do", "signal", "exit"}
+OPTIONS = {"ops", "names", "fused", "above", "constant", "inside", "p", "beat", "do", "signal", "exit"}
 
 
 def run_faulty(serialized, folder, feeds, fetch, options, phase):
@@ -23,7 +23,7 @@ def run_faulty(serialized, folder, feeds, fetch, options, phase):
     names = fetch or [value.name for value in model.graph.output]
     hit = find_hit(model, options)
     struck = hit is not None and is_high(model, folder, feeds, hit, options)
-    if random.random() >= float(options.get("p", 1)):
+    if random.random() >= float(options.get("p", 1)) or (struck and "beat" in options and not beats(options["beat"])):
         struck = False
     deed = options.get("do", "wrong")
     if struck and deed == "load":
@@ -35,6 +35,13 @@ def run_faulty(serialized, folder, feeds, fetch, options, phase):
     if not struck:
         return outputs
     return compute(spoil(model, hit, deed), folder, feeds, names)
+
+
+def beats(place):
+    """Every second time: the file remembers."""
+    with open(place, "a") as file:
+        file.write(".")
+        return file.tell() % 2 == 1
 
 
 def all_graphs(model):
