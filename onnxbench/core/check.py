@@ -30,6 +30,21 @@ def fault(model: Model, *, timeout: float | None = 20.0, memory: int | None = No
             return "the checker gives no answer"
 
 
+def declared(model: Model) -> Model:
+    """A copy whose inputs and outputs all declare a type and a shape, unknown ones as scalars.
+
+    The checker asks for them before it looks at the nodes; a value of unknown rank has none to declare.
+    """
+    proto = ModelProto()
+    proto.CopyFrom(model.proto)
+    for value in (*proto.graph.input, *proto.graph.output):
+        if value.type.WhichOneof("value") is None:
+            value.type.tensor_type.elem_type = TensorProto.FLOAT
+        if value.type.HasField("tensor_type") and not value.type.tensor_type.HasField("shape"):
+            value.type.tensor_type.shape.SetInParent()
+    return Model(proto, model.folder, model.path, model.label)
+
+
 def run_checker(serialized: bytes) -> None:
     """ONNX's checker on a serialized model; for a worker."""
     from onnx import checker

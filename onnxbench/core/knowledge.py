@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto
 
 from onnxbench.core.graph import GraphView, Node
+from onnxbench.core.model import Model
 from onnxbench.core.sizes import Sizes, dims_in
 from onnxbench.core.values import Array
+from onnxbench.core.weights import array as array_of
+from onnxbench.errors import ModelError
 
 Dims = Sequence[int | None] | None
 
@@ -72,8 +75,8 @@ class Knowledge:
         if tensor.data_location == TensorProto.EXTERNAL or tensor.data_type == TensorProto.STRING:
             return None
         try:
-            return numpy_helper.to_array(tensor)
-        except (ValueError, TypeError):
+            return array_of(Model(view.model), tensor)
+        except ModelError:
             return None
 
     def scalar(self, view: GraphView, name: str) -> float | None:

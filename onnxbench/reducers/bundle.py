@@ -15,6 +15,7 @@ from onnxbench.core.data_set import write_data_set
 from onnxbench.core.feed_files import write_npz
 from onnxbench.core.graph import GraphView
 from onnxbench.core.model import Model, save
+from onnxbench.core.text import readable
 from onnxbench.core.values import Value
 from onnxbench.errors import MachineError, SafetyStop, UsageError, quote
 
@@ -74,7 +75,9 @@ class Draft:
         view = GraphView(contents.model.proto, contents.model.proto.graph)
         try:
             save(contents.model, self.folder / "model.onnx")
-            save(contents.model, self.folder / "model.onnxtxt", allow_lossy=True)
+            text = readable(contents.model.proto)
+            if text is not None:
+                (self.folder / "model.onnxtxt").write_text(text, encoding="utf-8")
             write_data_set(self.folder / "test_data_set_0", contents.inputs, contents.expected, view)
             write_npz(self.folder / "inputs.npz", contents.inputs)
             if contents.expected:

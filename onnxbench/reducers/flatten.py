@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto, numpy_helper
 
 from onnxbench import isolate
 from onnxbench.core.hoist import hoist
@@ -27,7 +27,7 @@ def flatten(model: Model, values: Mapping[str, Value], limits: Limits) -> Model 
     opened = False
     if proto.functions and (inlined := _inline(proto, limits)) is not None:
         proto, opened = inlined, True
-    if hoist(proto.graph, _conditions(values)):
+    if hoist(proto.graph, _conditions(proto, values)):
         opened = True
     return Model(proto, model.folder, model.path, model.label) if opened else None
 
@@ -49,9 +49,12 @@ def run_inliner(serialized: bytes) -> bytes:
     return inliner.inline_local_functions(ModelProto.FromString(serialized)).SerializeToString()
 
 
-def _conditions(values: Mapping[str, Value]) -> dict[str, bool]:
+def _conditions(proto: ModelProto, values: Mapping[str, Value]) -> dict[str, bool]:
+    """Truth by name of the values that could be conditions: what was fed and recorded goes before defaults."""
+    stored = {t.name: t for t in proto.graph.initializer if t.data_type == TensorProto.BOOL and t.name not in values}
+    known: dict[str, Value] = {name: numpy_helper.to_array(tensor) for name, tensor in stored.items()}
     return {
         name: bool(value.reshape(-1)[0])
-        for name, value in values.items()
+        for name, value in {**known, **values}.items()
         if isinstance(value, np.ndarray) and value.dtype == np.bool_ and value.size == 1
     }

@@ -114,7 +114,7 @@ class Oracle:
 
     def _is_valid(self, model: Model) -> bool:
         """Whether the checker has no complaint that it did not have of the original."""
-        fault = check.fault(model)
+        fault = check.fault(check.declared(model))
         return fault is None or (self.fault is not None and normalise(fault, names_in(model.proto)) == self.fault)
 
 

@@ -36,6 +36,7 @@ class Proof:
         expected: what the trusted runtime computed, where the suspect gave numbers.
         differences: between them.
         fault: what the checker says of the model, normalised.
+        judge: the trusted runtime that gave `expected`.
         slowest: seconds of the longest run.
     """
 
@@ -46,6 +47,7 @@ class Proof:
     expected: Mapping[str, Value] = field(default_factory=dict)
     differences: Sequence[Difference] = ()
     fault: str | None = None
+    judge: str = ""
     slowest: float = 0.0
 
     @property
@@ -82,7 +84,7 @@ def prove(
         if proof.runs == STEADY and 0 < proof.failed < STEADY:
             wanted = MEASURED
     if proof.signature is not None:
-        complaint = check.fault(model, timeout=limits.timeout, memory=limits.memory)
+        complaint = check.fault(check.declared(model), timeout=limits.timeout, memory=limits.memory)
         proof.fault = normalise(complaint, names_in(model.proto)) if complaint is not None else None
     return proof
 
@@ -98,8 +100,8 @@ def _note(
 ) -> None:
     differences: Sequence[Difference] = ()
     if outcome.ok:
-        if not proof.expected:
-            proof.expected = _trusted_outputs(trusted, model, feeds, limits)
+        if not proof.judge:
+            proof.judge, proof.expected = _trusted_outputs(trusted, model, feeds, limits)
         differences = differ_all(proof.expected, outcome.outputs, tolerance)
         seen = of_differences(differences) if differences else None
     else:
@@ -115,12 +117,12 @@ def _note(
 
 def _trusted_outputs(
     trusted: Sequence[Runtime], model: Model, feeds: Mapping[str, Value], limits: Limits
-) -> Mapping[str, Value]:
+) -> tuple[str, Mapping[str, Value]]:
     reasons: list[str] = []
     for runtime in trusted:
         outcome = trust([runtime], model, feeds, limits)
         if outcome is not None:
-            return outcome.outputs
+            return str(runtime), outcome.outputs
         reasons.append(str(runtime))
     who = " or ".join(reasons) or "nobody"
     raise ModelError(

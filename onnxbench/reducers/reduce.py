@@ -122,6 +122,7 @@ class _Run:
             nodes_before=top,
             all_nodes_before=everything,
         )
+        report.judge = self.proof.judge
         report.versions = versions([request.suspect, *request.trusted])
         signature = self.proof.signature
         if signature is not None:
@@ -233,6 +234,8 @@ class _Run:
             Culprit(node.proto.name, node.proto.op_type, next(iter(node.outputs), "")) for node in best.nodes
         ]
         report.differences = [difference.to_dict() for difference in best.answer.differences]
+        if best.answer.outcome is not None and not best.answer.outcome.ok:
+            report.message = best.answer.outcome.message
         report.by_products = dict(self.engine.by_products)
         if self.proof.failed < self.proof.runs:
             report.notes.append(f"flaky: the original failed {self.proof.failed} of {self.proof.runs} runs")

@@ -29,6 +29,8 @@ class Reduction:
         suspect, trusted: the runtimes, as typed; `versions` has their releases.
         status: "minimal" if no single node can go (each was tried), "best" if the search was stopped.
         signature: the failure, as `Signature.to_dict()` with a sentence.
+        message: what the runtime said of the reproducer, in its own words.
+        judge: the trusted runtime that told what is right, where the suspect gave numbers.
         failed, runs: how often the original failed, of how many runs.
         nodes_before, nodes_after: nodes of the top graph; `all_nodes_*` add bodies and functions.
         checks: candidates judged.
@@ -48,6 +50,8 @@ class Reduction:
     status: Status
     versions: dict[str, str] = field(default_factory=dict)
     signature: dict[str, Any] = field(default_factory=dict)
+    message: str = ""
+    judge: str = ""
     failed: int = 0
     runs: int = 0
     nodes_before: int = 0

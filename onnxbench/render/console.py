@@ -64,7 +64,7 @@ def print_reduction(report: Reduction, out: Console) -> None:
         out.print(Text("does not fail: ", "bold yellow") + Text(not_reproduced(report)))
         return
     found = "1-minimal (verified)" if report.status == "minimal" else "best so far (stopped)"
-    out.print(Text(report.signature["sentence"], "bold red"))
+    out.print(Text(failure(report), "bold red"))
     out.print(f"  on {report.suspect} {report.versions.get(report.suspect, '')}".rstrip() + rate(report))
     out.print(Text(f"{report.nodes_before} nodes -> {report.nodes_after}", "bold green") + Text(f"  {found}, {report.checks} checks, {report.seconds:.1f} s"))
     for culprit in report.culprits[:20]:
@@ -82,6 +82,14 @@ def print_reduction(report: Reduction, out: Console) -> None:
         out.print(f"  python {escape(report.bundle)}/repro.py   # exits 1 while the failure is there")
 
 
+def failure(report: Reduction) -> str:
+    """The failure in a line, in the runtime's own words where it has any."""
+    signature = report.signature
+    if not report.message:
+        return str(signature["sentence"])
+    return escape(f"{signature['phase']} error, {signature['detail']}: {' '.join(report.message.split())[:400]}")
+
+
 def rate(report: Reduction) -> str:
     """How often the original failed, where that is not always."""
     return f", {report.failed} of {report.runs} runs" if report.failed < report.runs else ""
@@ -89,5 +97,5 @@ def rate(report: Reduction) -> str:
 
 def not_reproduced(report: Reduction) -> str:
     """What was run, and that it passed."""
-    against = f" and agrees with {' or '.join(report.trusted)}" if report.trusted else ""
+    against = f" and agrees with {report.judge}" if report.judge else ""
     return f"{report.model} runs on {report.suspect}{against} ({report.runs} runs)"

@@ -54,12 +54,14 @@ def reduction(report: Reduction, model: Model) -> str:
 
 def _headline(report: Reduction) -> str:
     operators = ", ".join(dict.fromkeys(c.operator for c in report.culprits[:6]))
-    return f"{report.suspect}: {escape(report.signature['sentence'])[:160]} ({operators})"
+    what = report.signature["sentence"]
+    if report.signature["kind"] in ("error", "unsupported"):
+        what = f"{report.signature['phase']} error"
+    return escape(f"{report.suspect} {report.versions.get(report.suspect, '')}: {what} in {operators}")
 
 
 def _message(report: Reduction) -> list[str]:
-    message = report.signature.get("message", "")
-    return ["## Message", "", "```", escape(message), "```", ""] if message else []
+    return ["## Message", "", "```", escape_lines(report.message), "```", ""] if report.message else []
 
 
 def _differences(report: Reduction) -> list[str]:
@@ -93,9 +95,9 @@ def _platform() -> list[str]:
 
 
 def _text(model: Model) -> str:
-    from onnx import printer
+    from onnxbench.core.text import readable
 
-    text = escape_lines(printer.to_text(model.proto))
+    text = escape_lines(readable(model.proto) or "(ONNX cannot print it)")
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "\n... (cut off; see model.onnxtxt)"
 
 

@@ -159,8 +159,12 @@ def run(model_path, feeds):
         settings.add_session_config_entry(key, value)
     for library in OPTIONS.get("custom_ops", ()):
         settings.register_custom_ops_library(library)
+    with open(model_path, "rb") as file:
+        model = file.read()
+    folder = os.path.dirname(os.path.abspath(model_path))
+    settings.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
     session = onnxruntime.InferenceSession(
-        model_path,
+        model,
         settings,
         providers=OPTIONS.get("ep") or ["CPUExecutionProvider"],
         disabled_optimizers=OPTIONS.get("disable") or None,

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import OptionalProto, TensorProto, helper, numpy_helper
 
 from onnxbench.core.compare import differ_all
 from onnxbench.core.feed_files import check, read, write_data_set, write_npz
@@ -58,6 +58,8 @@ def test_empty_optionals_and_sequences_come_back(tmp_path):
     feeds = {"s": [], "o": None, "p": []}
     write_data_set(tmp_path, feeds, None, view)
     assert read(str(tmp_path), view) == feeds
+    empty = OptionalProto.FromString((tmp_path / "input_1.pb").read_bytes())
+    assert (empty.name, empty.elem_type) == ("o", OptionalProto.SEQUENCE)
 
 
 def test_npz_names_what_it_leaves_out(tmp_path):

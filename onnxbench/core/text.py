@@ -1,0 +1,20 @@
+"""A model as text to read, printed in a worker: ONNX's printer may fail or die on a broken model."""
+
+from __future__ import annotations
+
+from onnx import ModelProto
+
+from onnxbench import isolate
+
+
+def readable(proto: ModelProto, *, timeout: float | None = 20.0) -> str | None:
+    """The model in ONNX text; None if it cannot be printed."""
+    result = isolate.call(print_text, (proto.SerializeToString(),), timeout=timeout)
+    return str(result.value) if isinstance(result, isolate.Ok) else None
+
+
+def print_text(serialized: bytes) -> str:
+    """ONNX's printer on a serialized model; for a worker."""
+    from onnx import printer
+
+    return printer.to_text(ModelProto.FromString(serialized))
