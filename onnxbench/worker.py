@@ -18,9 +18,11 @@ import resource
 import signal
 import socket
 import struct
+import time
 import traceback
 
 _HEADER = struct.Struct("!Q")
+_GRACE = 2.0  # seconds between the end of a worker's channel and its own
 
 
 def send(channel, message):
@@ -32,11 +34,13 @@ def send(channel, message):
 
 def receive(channel):
     """Read one message; None at the end of the stream."""
-    header = _read(channel, _HEADER.size)
-    if header is None:
-        return None
-    body = _read(channel, _HEADER.unpack(header)[0])
+    body = _receive_bytes(channel)
     return None if body is None else pickle.loads(body)
+
+
+def _receive_bytes(channel):
+    header = _read(channel, _HEADER.size)
+    return None if header is None else _read(channel, _HEADER.unpack(header)[0])
 
 
 def _read(channel, count):
@@ -60,24 +64,51 @@ def resolve(target):
 
 
 def serve(channel):
-    """Answer calls until the other side closes: ('ok', result) or ('error', class, message, traceback)."""
+    """Answer calls until the other side closes: ('ok', result), ('memory',) or ('error', class, message, traceback)."""
     while True:
-        call = receive(channel)
+        call = _receive_bytes(channel)
         if call is None:
             return
-        target, arguments = call
-        try:
-            answer = ("ok", resolve(target)(*arguments))
-        except MemoryError:
-            answer = ("memory",)
-        except BaseException as error:  # a plug-in may raise SystemExit: that is its failure, not ours
-            answer = ("error", type(error).__name__, str(error), traceback.format_exc())
-        sys.stdout.flush()
-        sys.stderr.flush()
-        try:
-            send(channel, answer)
-        except (pickle.PicklingError, TypeError, AttributeError) as error:
-            send(channel, ("error", type(error).__name__, "the result cannot be sent: %s" % error, ""))
+        answer = _perform(call)
+        for name in ("stdout", "stderr"):
+            _flush(name)
+        channel.sendall(_HEADER.pack(len(answer)))
+        channel.sendall(answer)
+
+
+def _perform(call):
+    """The pickled answer to a pickled call."""
+    try:
+        target, arguments = pickle.loads(call)
+        answer = ("ok", resolve(target)(*arguments))
+    except MemoryError:
+        answer = ("memory",)
+    except BaseException as error:  # a plug-in may raise SystemExit: that is its failure, not ours
+        answer = ("error", type(error).__name__, _text(error), traceback.format_exc())
+    try:
+        return pickle.dumps(answer, protocol=4)
+    except MemoryError:
+        answer = ("memory",)
+    except BaseException as error:  # a result may do anything when it is pickled
+        answer = ("error", type(error).__name__, "the result cannot be sent: " + _text(error), "")
+    return pickle.dumps(answer, protocol=4)
+
+
+def _text(error):
+    try:
+        return str(error)
+    except Exception:
+        return "(an error without text)"
+
+
+def _flush(name):
+    """Flush a standard stream; one that the function closed is opened again for the next call."""
+    try:
+        getattr(sys, name).flush()
+    except Exception:
+        setattr(sys, name, getattr(sys, "__%s__" % name))
+        if getattr(sys, name).closed:
+            setattr(sys, name, open(1 if name == "stdout" else 2, "w", closefd=False))
 
 
 def zygote(control):
@@ -99,9 +130,26 @@ def zygote(control):
             living.add(pid)
             send(control, pid)
         else:
-            _, status = os.waitpid(request[1], 0)
             living.discard(request[1])
-            send(control, -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
+            send(control, _wait(request[1]))
+
+
+def _wait(pid):
+    """How a worker ended, as `subprocess` counts; "killed" if it did not by itself. What it started ends with it."""
+    deadline, own = time.monotonic() + _GRACE, True
+    done, status = os.waitpid(pid, os.WNOHANG)
+    while not done:
+        if time.monotonic() > deadline:
+            own = False
+            _kill(pid)
+            done, status = os.waitpid(pid, 0)
+        else:
+            time.sleep(0.001)
+            done, status = os.waitpid(pid, os.WNOHANG)
+    _kill_group(pid)
+    if not own:
+        return "killed"
+    return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
 def _receive_with_handles(control):
@@ -134,11 +182,18 @@ def _become_worker(channel_handle, log_handle):
 
 
 def _kill(pid):
-    for end in (os.killpg, os.kill):
-        try:
-            end(pid, signal.SIGKILL)
-        except OSError:
-            pass
+    _kill_group(pid)
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except OSError:
+        pass
+
+
+def _kill_group(pid):
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except OSError:
+        pass
 
 
 def _stub_package(folder):
@@ -165,6 +220,8 @@ def main():
             importlib.import_module(module)
         except Exception:  # the call that needs it will say so, in its own words
             pass
+    sys.stdout.flush()  # or every worker would say again what an import printed
+    sys.stderr.flush()
     send(control, "ready")
     zygote(control)
 
