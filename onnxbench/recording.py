@@ -136,16 +136,18 @@ class _Recorder:
         except AnswerIsNo as error:
             return self._note(nodes, error.message)
         self.files += 1
-        spill = self.workspace / f"values-{self.view.graph.name[:20].replace('/', '_')}-{id(self.view):x}-{self.files}.bin"
+        spill = self.workspace / f"values-{id(self.view):x}-{self.files}.bin"
         outcome = runtime.run(piece.model, piece.feeds, limits=self._limits(), spill=spill)
         if not outcome.ok:
             return self._note(nodes, f"{runtime}: {outcome.sentence()}")
-        self._keep(outcome)
+        self._keep(outcome, nodes)
         return None
 
-    def _keep(self, outcome: Outcome) -> None:
+    def _keep(self, outcome: Outcome, nodes: Sequence[Node]) -> None:
         self.slowest = max(self.slowest, outcome.seconds)
         self.result.values.update(outcome.outputs)
+        for node in nodes:  # an earlier runtime may have failed
+            self.result.missing.pop(node.index, None)
 
     def _note(self, nodes: Sequence[Node], reason: str) -> str:
         if len(nodes) == 1:

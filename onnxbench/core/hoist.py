@@ -42,10 +42,11 @@ def _branch_nodes(graph: GraphProto, node: NodeProto, truth: bool, names: _Names
     wanted = "then_branch" if truth else "else_branch"
     branch = next(body for name, body in subgraphs(node) if name == wanted)
     made = {name for inner in branch.node for name in inner.output if name}
+    nested = {name for inner in branch.node for _, body in subgraphs(inner) for name in every_name(body)}
     mapping: dict[str, str] = {}
     passed_on: list[tuple[str, str]] = []
     for ours, theirs in zip(node.output, (value.name for value in branch.output), strict=False):
-        if theirs in made and theirs not in mapping and ours:
+        if theirs in made and theirs not in mapping and ours and ours not in nested:
             mapping[theirs] = ours
         elif ours:
             passed_on.append((theirs, ours))
@@ -59,9 +60,9 @@ def _branch_nodes(graph: GraphProto, node: NodeProto, truth: bool, names: _Names
     for sparse in branch.sparse_initializer:
         graph.sparse_initializer.add().CopyFrom(sparse)
         graph.sparse_initializer[-1].values.name = mapping[sparse.values.name]
-    outputs = {value.name for value in graph.output}
+    declared = {value.name for value in (*graph.output, *graph.value_info)}
     for value in branch.value_info:
-        if mapping.get(value.name, value.name) not in outputs:
+        if mapping.get(value.name, value.name) not in declared:
             graph.value_info.add().CopyFrom(value)
             graph.value_info[-1].name = mapping.get(value.name, value.name)
     nodes = [renamed(inner, mapping) for inner in branch.node]

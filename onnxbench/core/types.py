@@ -20,9 +20,22 @@ def type_of(value: Value, *, static: bool = True) -> TypeProto | None:
         shape = list(value.shape) if static else [None] * value.ndim
         return helper.make_tensor_type_proto(code, shape) if code is not None else None
     if isinstance(value, list):
-        inner = type_of(value[0], static=False) if value else None
+        inner = _common([type_of(item, static=False) for item in value])
         return helper.make_sequence_type_proto(inner) if inner is not None else None
     return None
+
+
+def _common(kinds: list[TypeProto | None]) -> TypeProto | None:
+    """The type of the elements of a sequence: without a shape where their ranks differ."""
+    known = [kind for kind in kinds if kind is not None]
+    if not known or all(kind == known[0] for kind in known):
+        return known[0] if known else None
+    ranks = {len(kind.tensor_type.shape.dim) for kind in known}
+    common = TypeProto()
+    common.CopyFrom(known[0])
+    if len(ranks) > 1 and common.HasField("tensor_type"):
+        common.tensor_type.ClearField("shape")
+    return common
 
 
 def value_info(name: str, kind: TypeProto | None) -> ValueInfoProto:

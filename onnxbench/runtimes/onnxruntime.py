@@ -14,7 +14,9 @@ from onnxbench.runtimes.base import Runtime, Spec, as_unsupported, parse_pairs
 from onnxbench.runtimes.outcome import Outcome
 
 LEVELS = ("disable", "basic", "extended", "layout", "all")
-_NODE = re.compile(r"[Nn]ode(?: with)?(?: name)?:? ?'([^']+)'|Name:'([^']+)'|Node \(([^)]+)\)|node\. Name:'([^']+)'")
+_NODE = re.compile(
+    r"[Nn]ode(?: with)?(?: name)?:? ?'([^']+)'|Name:'([^']+)'|[Nn]ode \((.+?)\)(?= |$)|In Node, \(\"([^\"]+)\""
+)
 _PROVIDER_SUFFIX = "ExecutionProvider"
 
 
@@ -62,7 +64,8 @@ class OnnxRuntime(Runtime):
     def plain(self) -> OnnxRuntime | None:
         if self.options.get("opt") == "disable":
             return None
-        kept = [part for part in self.spec.arguments.split(",") if part and not part.startswith(("opt=", "disable="))]
+        parts = (part.strip() for part in self.spec.arguments.split(","))
+        kept = [part for part in parts if part and part.partition("=")[0].strip() not in ("opt", "disable")]
         return OnnxRuntime(Spec(self.name, self.spec.venv, ",".join([*kept, "opt=disable"])))
 
     def explain(self, outcome: Outcome) -> Outcome:

@@ -9,6 +9,7 @@ Also imported by older interpreters (see `onnxbench.worker`): numpy only, Python
 
 from __future__ import annotations
 
+import mmap
 from typing import Any
 
 import numpy as np
@@ -70,12 +71,27 @@ def pack(value: Any) -> Any:
         keys = sorted(value)
         return ("list", [pack(np.asarray(keys)), pack(np.asarray([value[key] for key in keys]))])
     array = np.asarray(value) if not isinstance(value, np.ndarray) else value
-    if array.dtype.kind in "OUS":
+    if array.dtype.kind in "OUST":
         return ("strings", array.shape, [_text(item) for item in array.ravel()])
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     element = ELEMENT_TYPES[array.dtype.name]
-    if isinstance(array, np.memmap) and array.filename is not None and element not in BITS:
-        return ("map", element, array.shape, str(array.filename), array.offset)
+    if element not in BITS and _is_in_file(array):
+        return ("map", element, array.shape, str(array.filename), _offset(array))
     return ("tensor", element, array.shape, to_bytes(array))
+
+
+def _is_in_file(array: np.ndarray) -> bool:
+    """Whether the file under an array holds its elements, one after the other."""
+    mapped = isinstance(array, np.memmap) and array.filename is not None and array.mode != "c"
+    return mapped and array.size > 0 and array.flags.c_contiguous
+
+
+def _offset(array: np.memmap) -> int:
+    """Where a mapped array begins in its file; `array.offset` is that of the array it was sliced from."""
+    mapped = np.frombuffer(array._mmap, np.uint8)
+    start = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY
+    return start + array.ctypes.data - mapped.ctypes.data
 
 
 def _text(item: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnxbench.errors import UsageError
+from onnxbench.errors import UsageError, quote
 from onnxbench.runtimes.base import Runtime, Spec, as_unsupported
 from onnxbench.runtimes.job import Job
 from onnxbench.runtimes.outcome import Outcome
@@ -20,7 +20,7 @@ class Reference(Runtime):
 
     def parse(self, spec: Spec) -> dict[str, Any]:
         if spec.arguments:
-            raise UsageError("OB205", f"reference takes no options: {spec}")
+            raise UsageError("OB205", f"reference takes no options: {quote(str(spec))}")
         return {}
 
     def version(self) -> str:
