@@ -89,7 +89,9 @@ def venv_python(venv: str) -> str:
     for candidate in (place / "bin" / "python", place / "Scripts" / "python.exe", place):
         if candidate.is_file():
             return str(candidate.absolute())
-    raise MachineError("OB401", f"no Python in {quote(venv)}", hint=f"python3 -m venv {venv} && {venv}/bin/pip install onnxruntime")
+    raise MachineError(
+        "OB401", f"no Python in {quote(venv)}", hint=f"python3 -m venv {venv} && {venv}/bin/pip install onnxruntime"
+    )
 
 
 def _level(text: str) -> str:
@@ -138,7 +140,7 @@ _PARSERS: dict[str, Any] = {
     "custom_ops": _libraries,
 }
 
-_SCRIPT = '''\
+_SCRIPT = """\
 import os
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
@@ -175,4 +177,4 @@ def run(model_path, feeds):
 
 def version():
     return "onnxruntime " + onnxruntime.__version__
-'''
+"""

@@ -95,7 +95,11 @@ def run_session(session: Any, feeds: dict[str, Any], fetch: list[str] | None) ->
 
 
 def _is_carried(packed: Any) -> bool:
-    return packed is not None and packed[0] in ("tensor", "map") and (packed[1] in packing.CARRIERS or packed[1] in packing.BITS)
+    return (
+        packed is not None
+        and packed[0] in ("tensor", "map")
+        and (packed[1] in packing.CARRIERS or packed[1] in packing.BITS)
+    )
 
 
 def _needs_bytes(kind: str) -> bool:
@@ -139,6 +143,9 @@ def _from_ort(value: Any) -> Any:
         return value.numpy()
     element, shape = value.element_type(), tuple(value.shape())
     count = int(np.prod(shape, dtype=np.int64))
-    size = count * np.dtype(packing.CARRIERS[element]).itemsize if element in packing.CARRIERS else -(-count * packing.BITS[element] // 8)
+    size = (
+        count * np.dtype(packing.CARRIERS[element]).itemsize
+        if element in packing.CARRIERS
+        else -(-count * packing.BITS[element] // 8)
+    )
     return packing.Raw(element, shape, ctypes.string_at(value.data_ptr(), size))
-

@@ -75,7 +75,9 @@ def pack(value: Any) -> Any:
         return ("strings", array.shape, [_text(item) for item in array.ravel()])
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    element = ELEMENT_TYPES[array.dtype.name]
+    element = ELEMENT_TYPES.get(array.dtype.name, 0)
+    if not element:
+        raise TypeError("ONNX has no element type for %s" % array.dtype)
     if element not in BITS and _is_in_file(array):
         return ("map", element, array.shape, str(array.filename), _offset(array))
     return ("tensor", element, array.shape, to_bytes(array))

@@ -90,7 +90,7 @@ def takes_model(function: Any) -> bool:
     return len(required) > 1
 
 
-_SCRIPT = '''\
+_SCRIPT = """\
 import importlib.util
 import inspect
 import pathlib
@@ -113,4 +113,4 @@ def run(model_path, feeds):
 
 def version():
     return FUNCTION + " of " + FILE
-'''
+"""

@@ -29,7 +29,10 @@ class Reference(Runtime):
         return onnx.__version__
 
     def explain(self, outcome: Outcome) -> Outcome:
-        lacking = outcome.error in ("OpRunNotImplementedError", "NotImplementedError") or "No implementation" in outcome.message
+        lacking = (
+            outcome.error in ("OpRunNotImplementedError", "NotImplementedError")
+            or "No implementation" in outcome.message
+        )
         return as_unsupported(outcome) if outcome.kind == "error" and lacking else outcome
 
     def script(self) -> str:
@@ -57,7 +60,7 @@ def run_job(job: Job) -> dict[str, Any]:
     return dict(zip(names, evaluator.run(names, feeds), strict=True))
 
 
-_SCRIPT = '''\
+_SCRIPT = """\
 import onnx
 from onnx.reference import ReferenceEvaluator
 
@@ -70,4 +73,4 @@ def run(model_path, feeds):
 
 def version():
     return "the reference evaluator of onnx " + onnx.__version__
-'''
+"""

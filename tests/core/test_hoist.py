@@ -48,7 +48,8 @@ def test_the_taken_branch_replaces_the_node(truth):
 
 def test_an_unknown_condition_stays():
     model = parse_model(
-        HEADER + """g (float[2] x, bool c) => (float[2] y) {
+        HEADER
+        + """g (float[2] x, bool c) => (float[2] y) {
         y = If(c) <then_branch = t () => (float[2] p) { p = Neg(x) }, else_branch = e () => (float[2] q) { q = Abs(x) }>
     }"""
     )
@@ -102,7 +103,8 @@ def test_what_a_branch_hands_on_is_copied(truth):
 
 def test_a_value_that_is_returned_twice_arrives_twice():
     model = parse_model(
-        HEADER + """g (float[2] x, bool c) => (float[2] y, float[2] z) {
+        HEADER
+        + """g (float[2] x, bool c) => (float[2] y, float[2] z) {
         y, z = If(c) <then_branch = t () => (float[2] p, float[2] q) { p = Neg(x) q = Abs(x) },
                       else_branch = e () => (float[2] p, float[2] q) { p = Neg(x) q = Abs(x) }>
     }"""
@@ -145,7 +147,8 @@ def test_captures_of_nested_bodies_follow_a_renaming():
 
 def test_an_outer_value_that_a_nested_body_hands_on_follows_a_renaming():
     model = parse_model(
-        HEADER + """g (float[2] x, bool c, bool d) => (float[2] y) {
+        HEADER
+        + """g (float[2] x, bool c, bool d) => (float[2] y) {
         t = Exp(x)
         y = If(c) <then_branch = t () => (float[2] p) {
                         t = Neg(x)
