@@ -1,7 +1,7 @@
 """Run a function where it can do no harm: in a worker process with a timeout and a memory cap.
 
-`call` returns what happened as data. Workers persist between calls and are forked from a warm process, so that a call costs
-milliseconds and a dead worker is replaced as fast. Any thread may call; each call has a worker to itself.
+`call` returns what happened as data. Workers persist between calls and are forked from a warm process, so that a call
+costs milliseconds and a dead worker is replaced as fast. Any thread may call; each call has a worker to itself.
 """
 
 from __future__ import annotations
@@ -348,7 +348,7 @@ def _exchange(
 
 
 def _has_news(channel: socket.socket, patience: float) -> bool:
-    """Whether there is something to read, or the other side has gone. Unlike select(2) it takes any number of handles."""
+    """Whether there is something to read, or the other side has gone. Unlike select(2), for any handle."""
     channel.settimeout(patience)
     try:
         channel.recv(1, socket.MSG_PEEK)
@@ -371,7 +371,8 @@ def _read_answer(answer: Any, seconds: float, output: str) -> Result:
         return Ok(answer[1], seconds, output)
     if answer[0] == "memory":
         return Memory(0, output)
-    return Error(*answer[1:], output=output)
+    _, kind, message, trace = answer
+    return Error(kind, message, trace, output)
 
 
 def resident(pid: int) -> int:

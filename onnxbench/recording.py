@@ -50,8 +50,8 @@ def record(
 ) -> Recording:
     """Record the outputs of every node of a view.
 
-    Nodes run in runs of up to `CHUNK`, with every output exposed; a run that fails is halved until the node that fails is
-    alone, and that node goes to the next runtime. What depends on a missing value is missing too.
+    Nodes run in runs of up to `CHUNK`, with every output exposed; a run that fails is halved until the node that fails
+    is alone, and that node goes to the next runtime. What depends on a missing value is missing too.
 
     Args:
         runtimes: most trusted first; they should not optimize, since exposing a value changes what they fuse.

@@ -73,7 +73,9 @@ def exposed(plain, text, known):
 
 
 STEPS = ["Exp", "Abs", "Sigmoid", "Neg", "Tanh", "Softsign"]
-LONG = "g (float[2] v0) => (float[2] v700) { %s }" % " ".join(f"v{i + 1} = {STEPS[i % 6]}(v{i})" for i in range(700))
+LONG = "g (float[2] v0) => (float[2] v700) {{ {} }}".format(
+    " ".join(f"v{i + 1} = {STEPS[i % 6]}(v{i})" for i in range(700))
+)
 
 
 def test_values_are_those_of_a_run_with_everything_exposed(recorded, plain):
@@ -152,10 +154,12 @@ def test_sequences_strings_and_optionals_are_recorded(recorded, plain):
 
 
 def test_initializers_need_not_be_known_and_overridden_ones_count(recorded, plain):
-    text = "g (float[2] x, float[2] o) => (float[2] y) <float[2] w = {1, 2}, float[2] o = {3, 4}> { a = Add(x, w) y = Mul(a, o) }"
-    assert recorded(text, [plain], {"x": X}).values["y"].tolist() == ((X + [1, 2]) * [3, 4]).tolist()
+    text = """g (float[2] x, float[2] o) => (float[2] y) <float[2] w = {1, 2}, float[2] o = {3, 4}> {
+        a = Add(x, w) y = Mul(a, o)
+    }"""
+    assert recorded(text, [plain], {"x": X}).values["y"].tolist() == (np.add(X, [1, 2]) * [3, 4]).tolist()
     known = {"x": X, "o": np.array([10, 20], np.float32)}
-    assert recorded(text, [plain], known).values["y"].tolist() == ((X + [1, 2]) * [10, 20]).tolist()
+    assert recorded(text, [plain], known).values["y"].tolist() == (np.add(X, [1, 2]) * [10, 20]).tolist()
 
 
 def test_an_unknown_input_is_named(recorded, plain):

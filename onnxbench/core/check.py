@@ -12,8 +12,8 @@ from onnxbench.core.tensors import is_external, tensors
 def fault(model: Model, *, timeout: float | None = 20.0, memory: int | None = None) -> str | None:
     """The checker's first complaint; None if it has none.
 
-    It gets external tensors as empty ones, so that no weights are read; whether their files are right is `core.weights`'
-    concern.
+    It gets external tensors as empty ones, so that no weights are read; whether their files are right is the concern of
+    `core.weights`.
     """
     hollow = ModelProto()
     hollow.CopyFrom(model.proto)

@@ -17,7 +17,7 @@ FunctionKey = tuple[str, str, str]  # domain, name, overload
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """One node of a view. `index` is its place in the file; `inputs` holds what it reads, captures of its bodies included."""
+    """One node of a view. `index` is its place in the file; `inputs` is what it reads, captures included."""
 
     index: int
     proto: NodeProto
@@ -153,7 +153,8 @@ class GraphView:
     def order(self) -> list[Node]:
         """The nodes in a depth-first topological order: each after what it reads, branches kept together.
 
-        Stable: outputs are walked in declared order, then the nodes that reach none in file order. Works on unsorted files.
+        Stable: outputs are walked in declared order, then the nodes that reach none in file order. The file may be
+        unsorted.
 
         Raises:
             ModelError: OB305 if the nodes feed each other in a circle.
@@ -187,8 +188,8 @@ class GraphView:
     def constants(self) -> frozenset[str]:
         """The values that no input can change: initializers that are not inputs, and what is computed from them alone.
 
-        A body has those of the graphs around it too. Random operators, and calls and bodies that may hold one, do not make
-        constants.
+        A body has those of the graphs around it too. Random operators, and calls and bodies that may hold one, do not
+        make constants.
         """
         found = {name for name in [*self.initializers, *self.sparse] if not self.is_overridable(name)}
         if self.parent is not None and not self.isolated:

@@ -136,7 +136,7 @@ def every_name(graph: GraphProto) -> Iterator[str]:
 
 
 class _Names:
-    """Names in use, and new ones that are not; bodies count, for no name of theirs may be one of the graph around them."""
+    """Names in use, and new ones that are not; bodies count: none of their names may be one of the graph outside."""
 
     def __init__(self, graph: GraphProto) -> None:
         self._uses = Counter(every_name(graph))

@@ -66,8 +66,8 @@ def carve(
     """A model of these nodes alone, with everything they need.
 
     Initializers come along; a value from outside that is constant stays constant, another becomes an input. Functions,
-    opset imports, metadata, annotations and declared types are kept as far as they concern the piece. Symbolic dimensions
-    stay symbolic.
+    opset imports, metadata, annotations and declared types are kept as far as they concern the piece. Symbolic
+    dimensions stay symbolic.
 
     Args:
         model: the model that holds the view, for the place of its external tensors.
@@ -75,7 +75,7 @@ def carve(
         nodes: nodes of the view.
         known: values by name, recorded or given, for cut edges and inputs.
         types: types by name, where the file declares none (from `core.types.infer`).
-        outputs: what the piece returns; by default its sinks only, since an exposed inner value keeps runtimes from fusing.
+        outputs: what the piece returns; by default its sinks only: an exposed inner value keeps runtimes from fusing.
         cuts: how single cut edges enter, against the rule above.
         static: whether a type told by a known value alone has fixed dimensions, or only its rank.
 

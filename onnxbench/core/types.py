@@ -14,7 +14,7 @@ from onnxbench.core.values import Value, element_type
 
 
 def type_of(value: Value, *, static: bool = True) -> TypeProto | None:
-    """The ONNX type of a value in memory; with `static` false only its rank. None if it cannot be told (an empty sequence)."""
+    """The ONNX type of a value in memory; with `static` false only its rank. None if it cannot be told: [] has none."""
     if isinstance(value, np.ndarray):
         code = element_type(value.dtype)
         shape = list(value.shape) if static else [None] * value.ndim
@@ -49,8 +49,8 @@ def value_info(name: str, kind: TypeProto | None) -> ValueInfoProto:
 def infer(model: Model, *, timeout: float | None = 20.0, memory: int | None = None) -> dict[str, TypeProto]:
     """Types by value name, from the file and from ONNX's shape inference, bodies included.
 
-    Inference runs in a worker: some models hang it, some kill it. Where it gives no answer the declared types are returned.
-    A name that bodies use for values of different types is left out, unless the main graph has it.
+    Inference runs in a worker: some models hang it, some kill it. Where it gives no answer the declared types are
+    returned. A name that bodies use for values of different types is left out, unless the main graph has it.
     """
     serialized = model.proto.SerializeToString()
     result = isolate.call(run_inference, (serialized,), timeout=timeout, memory=memory)
@@ -62,7 +62,7 @@ def run_inference(serialized: bytes) -> bytes:
     """ONNX's shape inference on a serialized model; for a worker."""
     from onnx import shape_inference
 
-    return shape_inference.infer_shapes(ModelProto.FromString(serialized), data_prop=True).SerializeToString()
+    return bytes(shape_inference.infer_shapes(ModelProto.FromString(serialized), data_prop=True).SerializeToString())
 
 
 def _collect(graph: GraphProto) -> dict[str, TypeProto]:

@@ -23,8 +23,9 @@ _PROVIDER_SUFFIX = "ExecutionProvider"
 class OnnxRuntime(Runtime):
     """Options, separated by commas; lists inside a value with `+`.
 
-    `opt=disable|basic|extended|layout|all` · `ep=CUDA+CPU` execution providers in order · `threads=N` within an operator ·
-    `mode=sequential|parallel` · `deterministic=1` · `disable=OPTIMIZER+OPTIMIZER` · `custom_ops=lib.so` · `session.KEY=VALUE`.
+    `opt=disable|basic|extended|layout|all` · `ep=CUDA+CPU` execution providers in order · `threads=N` within an
+    operator · `mode=sequential|parallel` · `deterministic=1` · `disable=OPTIMIZER+OPTIMIZER` · `custom_ops=lib.so` ·
+    `session.KEY=VALUE`.
     """
 
     name = "onnxruntime"

@@ -70,10 +70,10 @@ def make_session(model: bytes, folder: str | None, options: dict[str, Any]) -> A
 
 
 def _refuse_missing(wanted: list[str], there: list[str], reason: str) -> None:
-    """ONNX Runtime goes on without an execution provider that it does not have, and the CPU's answer passes for its own."""
+    """ONNX Runtime goes on without a provider that it lacks, and the CPU's answer passes for that provider's."""
     for name in wanted:
         if name not in there:
-            raise LookupError("execution provider %s %s, which has %s" % (name, reason, ", ".join(there)))
+            raise LookupError(f"execution provider {name} {reason}, which has {', '.join(there)}")
 
 
 def run_session(session: Any, feeds: dict[str, Any], fetch: list[str] | None) -> dict[str, Any]:
@@ -84,13 +84,13 @@ def run_session(session: Any, feeds: dict[str, Any], fetch: list[str] | None) ->
     kinds = {value.name: value.type for value in session.get_outputs()}
     values = {name: _to_ort(packed) if _is_carried(packed) else packing.unpack(packed) for name, packed in used.items()}
     if not any(_needs_bytes(kinds.get(name, "")) for name in names):
-        return dict(zip(names, session.run(names, values)))
+        return dict(zip(names, session.run(names, values)))  # noqa: B905 -- Python 3.9
     tensors = [name for name in names if kinds.get(name, "tensor").startswith("tensor")]
     others = [name for name in names if name not in tensors]
     wrapped = {name: _as_ort_value(name, value) for name, value in values.items()}
-    found = dict(zip(tensors, map(_from_ort, session.run_with_ort_values(tensors, wrapped))))
+    found = dict(zip(tensors, map(_from_ort, session.run_with_ort_values(tensors, wrapped))))  # noqa: B905
     if others:
-        found.update(zip(others, session.run(others, values)))
+        found.update(zip(others, session.run(others, values)))  # noqa: B905
     return {name: found[name] for name in names}
 
 
@@ -114,7 +114,7 @@ def _as_ort_value(name: str, value: Any) -> Any:
     if not isinstance(value, np.ndarray) or value.dtype == object:
         kind = "strings" if isinstance(value, np.ndarray) else "a sequence or an empty optional"
         raise TypeError(
-            "%s: ONNX Runtime's Python API takes no %s where an output has a type that numpy lacks" % (name, kind)
+            f"{name}: ONNX Runtime's Python API takes no {kind} where an output has a type that numpy lacks"
         )
     return onnxruntime.OrtValue.ortvalue_from_numpy(value)
 

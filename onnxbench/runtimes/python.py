@@ -13,8 +13,8 @@ from onnxbench.runtimes.job import Job
 class PythonFunction(Runtime):
     """`python:FILE:FUNCTION`: a function of (model bytes, feeds) or of (feeds) that returns outputs by name.
 
-    A function with one parameter gets the feeds and computes the whole model itself, so it cannot run a piece of it: good
-    for comparing, and for expected values, but a reduction needs one that takes the model too.
+    A function with one parameter gets the feeds and computes the whole model itself, so it cannot run a piece of it:
+    good for comparing, and for expected values, but a reduction needs one that takes the model too.
     """
 
     name = "python"

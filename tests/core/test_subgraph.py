@@ -155,7 +155,9 @@ def test_an_overridable_initializer_may_be_cut_to_a_constant(known):
 
 def test_before_ir_4_every_initializer_is_an_input_too():
     header = '<ir_version: 3, opset_import: ["": 8]>'
-    text = """g (float[2] x, float[2] w) => (float[2] y) <float[2] w = {1, 2}> { k = Neg(w) a = Add(x, k) y = Add(a, w) }"""
+    text = """g (float[2] x, float[2] w) => (float[2] y) <float[2] w = {1, 2}> {
+        k = Neg(w) a = Add(x, k) y = Add(a, w)
+    }"""
     piece, graph = cut(text, ["a", "y"], {"x": X, "k": np.array([-1, -2], np.float32)}, header=header)
     assert set(names(graph.input)) == {"x", "k", "w"}
     assert set(names(graph.initializer)) == {"k", "w"}
@@ -175,7 +177,7 @@ def test_before_ir_4_an_initializer_of_a_body_becomes_an_input_too():
     body = view.bodies(view.nodes[0])[0][1]
     piece = carve(model, body, body.nodes, {"x": X})
     onnx.checker.check_model(piece.model.proto, full_check=True)
-    assert run(piece.model.proto, piece.feeds)["p"].tolist() == (X + [1, 2]).tolist()
+    assert run(piece.model.proto, piece.feeds)["p"].tolist() == np.add(X, [1, 2]).tolist()
 
 
 def test_sparse_initializers_come_along():
@@ -237,7 +239,9 @@ def test_empty_optional_inputs_stay_empty():
 
 
 def test_outputs_that_nobody_reads_are_not_exposed():
-    text = "g (float[4] x) => (float[2] y) { a, b = Split<num_outputs = 2>(x) c, d = Split<num_outputs = 2>(a) y = Add(b, b) }"
+    text = """g (float[4] x) => (float[2] y) {
+        a, b = Split<num_outputs = 2>(x) c, d = Split<num_outputs = 2>(a) y = Add(b, b)
+    }"""
     _, graph = cut(text, ["a"], {"x": np.ones(4, np.float32)})
     assert names(graph.output) == ["a", "b"]
     _, graph = cut(text, ["c"], {"a": X})
@@ -347,7 +351,7 @@ def test_a_node_with_bodies_brings_what_they_capture():
     assert set(names(graph.input)) == {"c", "a"}
     assert set(names(graph.initializer)) == {"v", "w"}
     onnx.checker.check_model(piece.model.proto, full_check=True)
-    assert run(piece.model.proto, piece.feeds)["y"].tolist() == ((X + [1, 2]) * [5, 6] + [1, 2]).tolist()
+    assert run(piece.model.proto, piece.feeds)["y"].tolist() == (np.add(X, [1, 2]) * [5, 6] + [1, 2]).tolist()
 
 
 def test_a_piece_of_a_body():
@@ -360,7 +364,7 @@ def test_a_piece_of_a_body():
     assert names(graph.input) == ["a"]
     assert set(names(graph.initializer)) == {"v", "k", "w"}
     onnx.checker.check_model(piece.model.proto, full_check=True)
-    assert run(piece.model.proto, piece.feeds)["p"].tolist() == ((X + [1, 2]) * [5, 6] + [1, 2]).tolist()
+    assert run(piece.model.proto, piece.feeds)["p"].tolist() == (np.add(X, [1, 2]) * [5, 6] + [1, 2]).tolist()
 
 
 def test_a_piece_of_a_loop_body():
@@ -386,7 +390,9 @@ def test_a_piece_of_a_loop_body():
 FUNCTIONS = """
 g (float[N] x) => (float[N] y) <float[N] z> { a = Neg(x) b = loc.Scale<by = 3.0>(a) z = loc.Plain(b) y = Identity(z) }
 <domain: "loc", opset_import: ["": 13, "loc": 1]>
-Scale <by: float = 2.0> (x) => (y) { k = Constant<value_float: float = @by>() a = Cast<to = 7>(x) z = loc.Half(a) f = Cast<to = 1>(z) y = Mul(f, k) }
+Scale <by: float = 2.0> (x) => (y) {
+    k = Constant<value_float: float = @by>() a = Cast<to = 7>(x) z = loc.Half(a) f = Cast<to = 1>(z) y = Mul(f, k)
+}
 <domain: "loc", opset_import: ["": 21]>
 Half (x) => (y) { two = Constant<value = int64 {2}>() y = Div(x, two) }
 <domain: "loc", opset_import: ["": 21]>

@@ -255,7 +255,8 @@ def test_spilled_outputs_are_mapped(tmp_path):
 def test_weights_that_lie_elsewhere_are_found(level):
     text = """g (float[N] x, bool c) => (float[N] y) {
         k = Constant<value = float[1] {0}>() a = Add(x, k) b = Add(a, w)
-        y = If(c) <then_branch = t () => (float[N] p) { p = Add(b, inner) }, else_branch = e () => (float[N] q) { q = Neg(b) }>
+        y = If(c) <then_branch = t () => (float[N] p) { p = Add(b, inner) },
+                   else_branch = e () => (float[N] q) { q = Neg(b) }>
     }"""
     weight = np.arange(2000, dtype=np.float32)
     model = parse_model(HEADER + text)
@@ -283,10 +284,13 @@ def test_a_missing_file_of_weights_is_an_error(tmp_path):
 
 def test_a_hang_and_a_cap_are_outcomes():
     loop = """g (float[2] x) => (float[2] y) <int64 n = {9000000000000}, bool go = {1}> {
-        y = Loop(n, go, x) <body = b (int64 i, bool k, float[2] v) => (bool k2, float[2] v2) { k2 = Identity(k) v2 = Neg(v) }>
+        y = Loop(n, go, x) <body = b (int64 i, bool k, float[2] v) => (bool k2, float[2] v2) {
+            k2 = Identity(k) v2 = Neg(v) }>
     }"""
     assert run(loop, {"x": X}, limits=Limits(timeout=1)).kind == "timeout"
-    big = "g (float[1] x) => (float y) <int64[1] n = {400000000}> { a = Expand(x, n) b = Neg(a) y = ReduceSum<keepdims = 0>(b) }"
+    big = """g (float[1] x) => (float y) <int64[1] n = {400000000}> {
+        a = Expand(x, n) b = Neg(a) y = ReduceSum<keepdims = 0>(b)
+    }"""
     assert run(big, {"x": X[:1]}, limits=Limits(memory=700 << 20)).kind == "memory"
 
 
