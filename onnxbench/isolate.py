@@ -1,7 +1,7 @@
 """Run a function where it can do no harm: in a worker process with a timeout and a memory cap.
 
-`call` returns what happened as data. Workers persist between calls and are forked from a warm process, so that a call costs
-milliseconds and a dead worker is replaced as fast. Any thread may call; each call has a worker to itself.
+`call` returns what happened as data. Workers persist between calls and are forked from a warm process, so that a call
+costs milliseconds and a dead worker is replaced as fast. Any thread may call; each call has a worker to itself.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -27,6 +26,7 @@ from onnxbench.errors import MachineError, quote
 
 _TAIL = 64 * 1024  # bytes of a worker's output that are kept
 _CALLS_PER_WORKER = 256  # then it is replaced: runtimes leak a little with every session
+_START = 120.0  # seconds that an interpreter may take to import what it is warmed with
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Error:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """The process died: `signal` is 'SIGSEGV' and the like, or 'exit 3'."""
+    """The process died: `signal` is 'SIGSEGV' and the like, or 'exit 3'; 'no answer' if it hung up and lived on."""
 
     signal: str
     output: str = ""
@@ -139,13 +139,15 @@ class _Worker:
     pid: int
     channel: socket.socket
     log: IO[bytes]
+    control: socket.socket  # of the zygote that forked it
     calls: int = 0
 
     def output(self) -> str:
-        size = self.log.seek(0, os.SEEK_END)
-        self.log.seek(max(0, size - _TAIL))
-        text = self.log.read().decode("utf-8", "replace")
-        os.ftruncate(self.log.fileno(), 0)
+        handle = self.log.fileno()
+        start = max(0, os.fstat(handle).st_size - _TAIL)
+        text = os.pread(handle, _TAIL, start).decode("utf-8", "replace")
+        os.ftruncate(handle, 0)
+        os.lseek(handle, 0, os.SEEK_SET)  # the worker writes at the same place: handles that were passed share it
         return text
 
     def close(self) -> None:
@@ -165,7 +167,7 @@ class _Nursery:
 
     def call(self, target: str, arguments: tuple[Any, ...], timeout: float | None, memory: int | None) -> Result:
         with self.lock:
-            busy = self.idle.pop() if self.idle else self._fork()
+            busy = self._take()
         started = time.monotonic()
         try:
             answer = _exchange(busy, (target, arguments), started, timeout, memory)
@@ -190,38 +192,83 @@ class _Nursery:
     def _autopsy(self, dead: _Worker, verdict: Timeout | Memory | None) -> Result:
         output = dead.output()
         code = self._end(dead, kill=verdict is not None)
-        output = output or ""
         if isinstance(verdict, Timeout):
             return Timeout(verdict.seconds, output)
         if isinstance(verdict, Memory) or code == -signal.SIGKILL:  # a kill that is not ours: the kernel ran out
             return Memory(verdict.used if verdict else 0, output)
-        return Crash(_ending(code), output)
+        return Crash("no answer" if code is None else _ending(code), output)
 
-    def _end(self, worker_: _Worker, *, kill: bool = True) -> int:
-        if kill:
-            with contextlib.suppress(OSError):
-                os.killpg(worker_.pid, signal.SIGKILL)
-        worker_.close()
+    def _take(self) -> _Worker:
+        """An idle worker that is still alive, or a new one."""
+        while self.idle:
+            found = self.idle.pop()
+            if not _has_news(found.channel, 0.0):  # nobody asked it anything: news would be its death
+                return found
+            self._bury(found, kill=True)
+        return self._fork()
+
+    def _end(self, worker_: _Worker, *, kill: bool = True) -> int | None:
         with self.lock:
-            if self.control is None:
-                return 0
-            worker.send(self.control, ("wait", worker_.pid))
-            code = worker.receive(self.control)
-        return code if isinstance(code, int) else 0
+            return self._bury(worker_, kill=kill)
+
+    def _bury(self, worker_: _Worker, *, kill: bool) -> int | None:
+        """How a worker ended; None if it had to be killed without a verdict, or its zygote is dead too."""
+        if kill:
+            _kill_group(worker_.pid)
+        worker_.close()
+        if worker_.control is not self.control:
+            return None
+        try:
+            code = self._ask(("wait", worker_.pid))
+        except OSError:
+            _kill_group(worker_.pid)
+            return None
+        return code if isinstance(code, int) else None
 
     def _fork(self) -> _Worker:
         if self.process is None or self.process.poll() is not None:
-            self._start()
-        assert self.control is not None
+            self._restart()
         ours, theirs = socket.socketpair()
-        log = tempfile.TemporaryFile(mode="a+b")  # noqa: SIM115 -- lives as long as the worker
-        _send_with_handles(self.control, ("fork",), [theirs.fileno(), log.fileno()])
-        theirs.close()
-        pid = worker.receive(self.control)
-        if not isinstance(pid, int):
+        log = tempfile.TemporaryFile()  # noqa: SIM115 -- lives as long as the worker
+        try:
+            pid = self._ask(("fork",), theirs.fileno(), log.fileno())
+        except OSError:  # the zygote died a moment ago
+            self._restart()
+            pid = self._ask(("fork",), theirs.fileno(), log.fileno())
+        finally:
+            theirs.close()
+        assert self.control is not None
+        return _Worker(pid, ours, log, self.control)
+
+    def _ask(self, request: tuple[Any, ...], *handles: int) -> Any:
+        """The zygote's answer. One that was not read would be taken for the next: then the zygote has to go."""
+        assert self.control is not None
+        try:
+            _send_with_handles(self.control, request, list(handles))
+            answer = worker.receive(self.control)
+            if answer is None:
+                raise BrokenPipeError
+        except BaseException:
+            self._abandon()
+            raise
+        return answer
+
+    def _abandon(self) -> None:
+        """Let go of the zygote, which ends its workers and itself."""
+        if self.control is not None:
+            self.control.close()
+            self.control = None
+        for worker_ in self.idle:
+            worker_.close()
+        self.idle.clear()
+        if self.process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(5)
             self.process = None
-            raise MachineError("OB403", f"{quote(self.interpreter.executable)} cannot start a worker process")
-        return _Worker(pid, ours, log)
+
+    def _restart(self) -> None:
+        self._abandon()
+        self._start()
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
@@ -239,30 +286,40 @@ class _Nursery:
                     start_new_session=True,
                 )
             except OSError as error:
-                raise MachineError("OB403", f"cannot start {quote(self.interpreter.executable)}: {error.strerror}") from None
-            theirs.close()
+                raise MachineError(
+                    "OB403", f"cannot start {quote(self.interpreter.executable)}: {error.strerror}"
+                ) from None
+            finally:
+                theirs.close()
             path = None if self.interpreter.foreign else list(sys.path)
-            worker.send(ours, {"path": path, "package": str(package), "warm": self.interpreter.warm})
-            if worker.receive(ours) != "ready":
+            if not _is_ready(ours, {"path": path, "package": str(package), "warm": self.interpreter.warm}):
+                self.process.kill()
+                self.process.wait()
+                self.process = None
+                ours.close()
                 log.seek(0)
                 lines = log.read().decode("utf-8", "replace").strip().splitlines()
-                self.process = None
                 reason = f": {lines[-1]}" if lines else ""
-                raise MachineError("OB403", f"{quote(self.interpreter.executable)} cannot start a worker process{reason}")
+                raise MachineError(
+                    "OB403", f"{quote(self.interpreter.executable)} cannot start a worker process{reason}"
+                )
         self.control = ours
 
     def close(self) -> None:
         with self.lock:
-            for worker_ in self.idle:
-                worker_.close()
-            self.idle.clear()
-            if self.control is not None:
-                self.control.close()  # the zygote ends its workers and itself
-                self.control = None
-            if self.process is not None:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self.process.wait(5)
-                self.process = None
+            self._abandon()
+
+
+def _is_ready(control: socket.socket, setup: Any) -> bool:
+    """Whether the interpreter on the other side takes its setup and says so: any program may sit there."""
+    control.settimeout(_START)
+    try:
+        worker.send(control, setup)
+        return bool(worker.receive(control) == "ready")
+    except OSError:
+        return False
+    finally:
+        control.settimeout(None)
 
 
 def _exchange(
@@ -274,7 +331,7 @@ def _exchange(
     except OSError:
         return None
     pause = 0.005
-    while not select.select([busy.channel], [], [], pause)[0]:
+    while not _has_news(busy.channel, pause):
         if timeout is not None and time.monotonic() - started > timeout:
             return Timeout(timeout)
         if memory is not None and (used := resident(busy.pid)) > memory:
@@ -286,6 +343,27 @@ def _exchange(
         return worker.receive(busy.channel)
     except OSError:
         return None
+    except Exception as error:  # it pickles but does not come back: the function's doing
+        return ("error", type(error).__name__, f"the result cannot be read: {error}", "")
+
+
+def _has_news(channel: socket.socket, patience: float) -> bool:
+    """Whether there is something to read, or the other side has gone. Unlike select(2), for any handle."""
+    channel.settimeout(patience)
+    try:
+        channel.recv(1, socket.MSG_PEEK)
+    except (TimeoutError, BlockingIOError):
+        return False
+    except OSError:
+        return True
+    finally:
+        channel.settimeout(None)
+    return True
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(OSError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 def _read_answer(answer: Any, seconds: float, output: str) -> Result:
@@ -293,7 +371,8 @@ def _read_answer(answer: Any, seconds: float, output: str) -> Result:
         return Ok(answer[1], seconds, output)
     if answer[0] == "memory":
         return Memory(0, output)
-    return Error(*answer[1:], output=output)
+    _, kind, message, trace = answer
+    return Error(kind, message, trace, output)
 
 
 def resident(pid: int) -> int:
@@ -336,7 +415,10 @@ def _send_with_handles(control: socket.socket, message: Any, handles: list[int])
     import pickle
 
     body = pickle.dumps(message, protocol=4)
-    socket.send_fds(control, [worker._HEADER.pack(len(body))], handles)
+    if handles:
+        socket.send_fds(control, [worker._HEADER.pack(len(body))], handles)
+    else:
+        control.sendall(worker._HEADER.pack(len(body)))
     control.sendall(body)
 
 
