@@ -198,7 +198,7 @@ def _kill_group(pid: int) -> None:
 
 def _stub_package(folder: str) -> None:
     """Make `import onnxbench` work without opening the rest of the folder it lies in to this interpreter."""
-    place = os.path.join(folder, "__init__.py")  # noqa: PTH118
+    place = os.path.join(folder, "__init__.py")
     spec = importlib.util.spec_from_file_location("onnxbench", place, submodule_search_locations=[folder])
     assert spec is not None
     assert spec.loader is not None

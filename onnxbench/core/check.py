@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
 from onnxbench import isolate
 from onnxbench.core.model import Model

@@ -84,13 +84,13 @@ def run_session(session: Any, feeds: dict[str, Any], fetch: list[str] | None) ->
     kinds = {value.name: value.type for value in session.get_outputs()}
     values = {name: _to_ort(packed) if _is_carried(packed) else packing.unpack(packed) for name, packed in used.items()}
     if not any(_needs_bytes(kinds.get(name, "")) for name in names):
-        return dict(zip(names, session.run(names, values)))  # noqa: B905 -- Python 3.9
+        return dict(zip(names, session.run(names, values)))
     tensors = [name for name in names if kinds.get(name, "tensor").startswith("tensor")]
     others = [name for name in names if name not in tensors]
     wrapped = {name: _as_ort_value(name, value) for name, value in values.items()}
-    found = dict(zip(tensors, map(_from_ort, session.run_with_ort_values(tensors, wrapped))))  # noqa: B905
+    found = dict(zip(tensors, map(_from_ort, session.run_with_ort_values(tensors, wrapped))))
     if others:
-        found.update(zip(others, session.run(others, values)))  # noqa: B905
+        found.update(zip(others, session.run(others, values)))
     return {name: found[name] for name in names}
 
 
