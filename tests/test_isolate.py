@@ -565,7 +565,7 @@ def test_an_interpreter_may_have_variables_of_its_own():
 def test_what_an_import_prints_is_not_output_of_a_call(tmp_path, monkeypatch):
     (tmp_path / "noisy_module.py").write_text("print('hello from import')")
     monkeypatch.syspath_prepend(tmp_path)
-    noisy = Interpreter(warm=("noisy_module",), environment=(("OB_NOISY", "1"),))
+    noisy = Interpreter(warm=("noisy_module",), environment=(("PYTHONUNBUFFERED", ""),))
     assert call("operator:add", (1, 2), interpreter=noisy).output == ""
 
 

@@ -44,6 +44,15 @@ def test_captures_reach_through_three_levels_and_count_what_is_handed_on():
     assert view.nodes[1].inputs[0] == "c"
 
 
+def test_what_a_branch_only_hands_on_is_captured():
+    view = view_of("""
+    g (float[2] x, bool c) => (float[2] y) {
+        a = Neg(x)
+        y = If(c) <then_branch = t () => (float[2] a) { }, else_branch = e () => (float[2] q) { q = Abs(x) }>
+    }""")
+    assert captures(view.nodes[1].proto) == ("a", "x")
+
+
 def test_consumers_read_through_captures_each_once():
     view = view_of(NESTED)
     assert [n.index for n in view.consumers["x"]] == [0, 1]

@@ -162,6 +162,25 @@ def test_an_outer_value_that_a_nested_body_hands_on_follows_a_renaming():
     assert negated.output[0] not in ("t", "x")
 
 
+def test_a_nested_body_s_own_value_keeps_its_name():
+    model = parse_model(
+        HEADER
+        + """g (float[2] x, bool c, bool d) => (float[2] y) {
+        t = Exp(x)
+        y = If(c) <then_branch = t () => (float[2] p) {
+                        t = Neg(x)
+                        p = If(d) <then_branch = t2 () => (float[2] q) { t = Abs(x) q = Neg(t) },
+                                   else_branch = e2 () => (float[2] q) { q = Identity(t) }> },
+                   else_branch = e () => (float[2] p) { p = Abs(x) }>
+    }"""
+    )
+    assert hoist(model.graph, {"c": True})
+    _, negated, inner = model.graph.node
+    then, other = (attribute.g for attribute in inner.attribute)
+    assert (then.node[0].output[0], then.node[1].input[0]) == ("t", "t")
+    assert other.node[0].input[0] == negated.output[0] != "t"
+
+
 def test_a_new_name_is_none_that_a_nested_body_has():
     text = """g (float[2] x, bool c, bool d) => (float[2] y) {
         t = Exp(x)

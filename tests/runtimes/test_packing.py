@@ -136,7 +136,7 @@ def test_what_was_written_over_a_private_mapping_counts(mapped):
 
 def test_large_tensors_are_spilled_and_small_ones_are_not(tmp_path):
     place = str(tmp_path / "spilled")
-    large, small = np.arange(40_000, dtype=np.float32), np.arange(4)
+    large, small = np.arange(40_001, dtype=np.float32), np.arange(4)
     first, second = (spill(pack(a), place) for a in (large, large[::-1]))
     assert (first[0], second[0]) == ("map", "map")
     assert spill(pack(small), place)[0] == "tensor"
