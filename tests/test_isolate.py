@@ -17,7 +17,7 @@ from onnxbench import isolate
 from onnxbench.errors import MachineError
 from onnxbench.isolate import Crash, Error, Interpreter, Memory, Ok, Timeout, call
 
-PACKAGE = Path(isolate.__file__).parent.parent
+PACKAGE = Path(isolate.__file__).parent.parent.parent
 
 
 def add(a, b):

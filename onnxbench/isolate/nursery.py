@@ -1,12 +1,7 @@
-"""Run a function where it can do no harm: in a worker process with a timeout and a memory cap.
-
-`call` returns what happened as data. Workers persist between calls and are forked from a warm process, so that a call
-costs milliseconds and a dead worker is replaced as fast. Any thread may call; each call has a worker to itself.
-"""
+"""The warm process of an interpreter, and the workers forked from it."""
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import signal
@@ -16,122 +11,18 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from onnxbench import worker
 from onnxbench.errors import MachineError, quote
+from onnxbench.isolate.memory import resident
+from onnxbench.isolate.results import Crash, Error, Interpreter, Memory, Ok, Result, Timeout
 
 _TAIL = 64 * 1024  # bytes of a worker's output that are kept
 _CALLS_PER_WORKER = 256  # then it is replaced: runtimes leak a little with every session
 _START = 120.0  # seconds that an interpreter may take to import what it is warmed with
-
-
-@dataclass(frozen=True, slots=True)
-class Ok:
-    """The function returned `value`, after `seconds`."""
-
-    value: Any
-    seconds: float = 0.0
-    output: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Error:
-    """The function raised: the exception's class name, its text, the traceback."""
-
-    kind: str
-    message: str
-    trace: str = ""
-    output: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Crash:
-    """The process died: `signal` is 'SIGSEGV' and the like, or 'exit 3'; 'no answer' if it hung up and lived on."""
-
-    signal: str
-    output: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Timeout:
-    """The function was still at work after `seconds` and was killed."""
-
-    seconds: float
-    output: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """The process went over its cap of resident memory, or ran out of it; `used` is in bytes, 0 if unknown."""
-
-    used: int
-    output: str = ""
-
-
-Result = Ok | Error | Crash | Timeout | Memory
-
-
-@dataclass(frozen=True, slots=True)
-class Interpreter:
-    """A Python to work in. `foreign` ones see this package only, none of our other modules.
-
-    Attributes:
-        executable: path of the interpreter.
-        warm: modules to import once, before workers are forked.
-        foreign: whether it belongs to another environment.
-        environment: variables to add, as pairs.
-    """
-
-    executable: str = sys.executable
-    warm: tuple[str, ...] = ("numpy", "onnx", "onnxruntime")
-    foreign: bool = False
-    environment: tuple[tuple[str, str], ...] = ()
-
-
-HERE = Interpreter()
-
-
-def call(
-    function: Callable[..., Any] | str,
-    arguments: Sequence[Any] = (),
-    *,
-    timeout: float | None = 60.0,
-    memory: int | None = None,
-    interpreter: Interpreter = HERE,
-) -> Result:
-    """Call a module-level function in a worker process.
-
-    Args:
-        function: the function, or its 'module:qualname'; arguments and result must pickle.
-        arguments: positional arguments.
-        timeout: seconds of wall time, from when the worker has the call; None waits for ever.
-        memory: cap in bytes of resident anonymous memory (mapped weights do not count); None sets no cap.
-        interpreter: the Python to run in.
-
-    Returns:
-        What happened. Nothing that the function does raises here.
-
-    Raises:
-        MachineError: OB403 if the interpreter cannot be started.
-    """
-    target = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
-    with _nursery_lock:
-        nursery = _nurseries.get(interpreter)
-        if nursery is None:
-            nursery = _nurseries[interpreter] = _Nursery(interpreter)
-    return nursery.call(target, tuple(arguments), timeout, memory)
-
-
-def shut_down() -> None:
-    """End every worker; they start again when needed. Runs at exit by itself."""
-    with _nursery_lock:
-        for nursery in _nurseries.values():
-            nursery.close()
-        _nurseries.clear()
 
 
 @dataclass(slots=True)
@@ -156,7 +47,7 @@ class _Worker:
 
 
 @dataclass
-class _Nursery:
+class Nursery:
     """The warm process of one interpreter, and the idle workers forked from it."""
 
     interpreter: Interpreter
@@ -272,7 +163,7 @@ class _Nursery:
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
-        package = Path(__file__).parent
+        package = Path(worker.__file__).parent
         command = [self.interpreter.executable, str(package / "worker.py"), str(theirs.fileno())]
         with tempfile.TemporaryFile() as log:
             try:
@@ -375,23 +266,6 @@ def _read_answer(answer: Any, seconds: float, output: str) -> Result:
     return Error(kind, message, trace, output)
 
 
-def resident(pid: int) -> int:
-    """Bytes of anonymous memory that a process holds; 0 where the system does not tell (then caps do not bite)."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return 0
-    for line in status.splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) * 1024
-    return 0
-
-
-def machine_memory() -> int:
-    """Bytes of physical memory; the default cap is a share of it."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
 def _ending(code: int) -> str:
     if code >= 0:
         return f"exit {code}"
@@ -420,8 +294,3 @@ def _send_with_handles(control: socket.socket, message: Any, handles: list[int])
     else:
         control.sendall(worker._HEADER.pack(len(body)))
     control.sendall(body)
-
-
-_nurseries: dict[Interpreter, _Nursery] = {}
-_nursery_lock = threading.Lock()
-atexit.register(shut_down)
