@@ -47,6 +47,9 @@ class Expr:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[type[Expr], tuple[dict[Monomial, int]]]:
+        return Expr, (self.terms,)  # hashes of text differ from process to process
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Expr) and self.terms == other.terms
 

@@ -1,0 +1,1 @@
+"""How each family of operators makes its sizes from those of its inputs."""

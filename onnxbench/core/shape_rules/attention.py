@@ -1,0 +1,43 @@
+"""Attention of com.microsoft."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onnxbench.core.shape_rules.facts import Dim, Fact, tensor
+from onnxbench.core.shape_rules.registry import MICROSOFT, rule
+from onnxbench.core.shape_rules.site import Site, total
+from onnxbench.core.symbolic import floordiv
+
+
+@rule("Attention", domain=MICROSOFT)
+def attention(site: Site) -> Sequence[Fact]:
+    """(batch, sequence, hidden) in; out the hidden size of V, by default a third of the packed weight's columns.
+
+    The second output packs keys and values: (2, batch, heads, past + sequence, head size).
+    """
+    before, weight, past = site.dims(0), site.dims(1), site.dims(4)
+    batch, length = before[:2] if before is not None and len(before) == 3 else (None, None)
+    sizes = site.ints("qkv_hidden_sizes")
+    columns = weight[1] if weight is not None and len(weight) == 2 else None
+    hidden: Dim = sizes[2] if sizes else None if columns is None else floordiv(columns, 3)
+    heads = site.integer("num_heads")
+    head = floordiv(hidden, heads) if hidden is not None and heads and not sizes else None
+    before_now: Dim = 0 if not site.given(4) else past[3] if past is not None and len(past) == 5 else None
+    whole = None if site.integer("past_present_share_buffer", 0) else total(before_now, length)
+    return [tensor(site.element(), (batch, length, hidden)), tensor(site.element(), (2, batch, heads, whole, head))]
+
+
+@rule("MultiHeadAttention", domain=MICROSOFT)
+def multi_head(site: Site) -> Sequence[Fact] | None:
+    """Q of (batch, sequence, hidden); V of the same rank, or (batch, heads, sequence, size), says the output's hidden size."""
+    query, value = site.dims(0), site.dims(2)
+    if query is None or len(query) != 3 or not site.given(2) or value is None:
+        return None
+    heads = site.integer("num_heads")
+    hidden: Dim = None
+    if len(value) == 3:
+        hidden = value[2]
+    elif len(value) == 4 and value[3] is not None and heads:
+        hidden = value[3] * heads
+    return [tensor(site.element(), (*query[:2], hidden))]
