@@ -50,7 +50,7 @@ class Shapes:
 
     Attributes:
         conflicts: declared types that contradict what was computed.
-        made_up: symbols that stand for a size nobody named: data decides it, or an input leaves it open.
+        made_up: symbols that stand for a size that only a run tells.
         note: why this is only what the file declares, or why onnx's own inference is missing; else empty.
     """
 
@@ -198,7 +198,7 @@ def run_walk(
             break
         unreliable |= symbols.unreliable
         trusting = trusting and not stale
-    made = frozenset(symbols.made - symbols.bindings.keys())
+    made = frozenset(symbols.made - symbols.fed - symbols.bindings.keys())
     entries = [(path, name, *(kind.SerializeToString() for kind in pair)) for (path, name), pair in conflicts.items()]
     return _interned(walker.facts), walker.trips, entries, made, _is_open(walker.facts, made)
 

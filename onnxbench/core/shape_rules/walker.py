@@ -73,6 +73,7 @@ class Walker:
             for dim in fact.dims or ():
                 self.symbols.given.update(dim.symbols if isinstance(dim, Expr) else ())
             scope.facts[name] = self.complete(scope, name, fact)
+        self.symbols.fed = frozenset(self.symbols.made)
         self.walk(scope)
         for facts in self.facts.values():
             for name, fact in facts.items():
