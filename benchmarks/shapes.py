@@ -57,7 +57,12 @@ def main() -> None:
         if len(view.nodes) < options.least and not is_worse and not contradictions:
             small += 1
             continue
-        cells = [path.name if path.name != "model.onnx" else path.parent.name, len(names), text(ours), *map(text, others)]
+        cells = [
+            path.name if path.name != "model.onnx" else path.parent.name,
+            len(names),
+            text(ours),
+            *map(text, others),
+        ]
         print("|", " | ".join(map(str, [*cells, compared, len(contradictions), f"{seconds:.2f}"])), "|", flush=True)
         for line in [*contradictions[:5], *([shapes.note] if shapes.note else [])]:
             print("   ", line)
@@ -75,7 +80,9 @@ def run_symbolic(serialized: bytes) -> bytes:
 
 
 def theirs(names, texts, function, serialized):
-    result = isolate.call(f"{__file_module__}:{function.__name__}" if function is run_symbolic else function, (serialized,), timeout=300)
+    result = isolate.call(
+        f"{__file_module__}:{function.__name__}" if function is run_symbolic else function, (serialized,), timeout=300
+    )
     if not isinstance(result, isolate.Ok) or result.value is None:
         return None
     graph = onnx.ModelProto.FromString(result.value).graph
@@ -107,7 +114,10 @@ def described(shapes, name):
         return read(kind, set())
     if dims is None:
         return shapes.element(name) is not None, None
-    known = [(dim is not None and not (isinstance(dim, Expr) and dim.symbols & shapes.made_up), dim is not None) for dim in dims]
+    known = [
+        (dim is not None and not (isinstance(dim, Expr) and dim.symbols & shapes.made_up), dim is not None)
+        for dim in dims
+    ]
     return shapes.element(name) is not None, known
 
 
