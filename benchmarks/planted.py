@@ -2,8 +2,8 @@
 
 usage: planted.py FOLDER [--deed raise|wrong|signal] [--limit BYTES]
 
-FOLDER holds .onnx files (see `shared/corpus`). Each gets one culprit: the node in the middle of its depth-first order that has a
-name of its own and a float output. Prints nodes before and after, checks, ceil(log2 n) + 3, and seconds. Needs the test plug-in
+FOLDER holds .onnx files (from published packages, say). Each gets one culprit: the node
+in the middle of its depth-first order that has a name of its own and a float output. Prints nodes before and after, checks, ceil(log2 n) + 3, and seconds. Needs the test plug-in
 (tests/misbehaving).
 """
 
@@ -53,10 +53,11 @@ def culprit(path: Path) -> str | None:
     if len(order) < 20:
         return None
     for node in sorted(order, key=lambda node: abs(order.index(node) - middle)):
+        name = node.proto.name
         kind = types.get(node.outputs[0]) if node.outputs else None
-        if node.proto.name and len(view.by_name[node.proto.name]) == 1 and "+" not in node.proto.name and "," not in node.proto.name:
-            if kind is not None and kind.tensor_type.elem_type == 1 and node.proto.op_type != "Constant":
-                return node.proto.name
+        is_float = kind is not None and kind.tensor_type.elem_type == 1 and node.proto.op_type != "Constant"
+        if is_float and name and len(view.by_name[name]) == 1 and not {"+", ","} & set(name):
+            return name
     return None
 
 

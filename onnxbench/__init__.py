@@ -41,14 +41,14 @@ _HOMES = {
     "select": "core.select",
 }
 
-__all__ = sorted(_HOMES)  # noqa: PLE0605
+__all__ = sorted(_HOMES)
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError("module 'onnxbench' has no attribute %r" % name)
     return getattr(importlib.import_module("onnxbench." + _HOMES[name]), name)
 
 
-def __dir__():
+def __dir__() -> "list[str]":
     return [*__all__, "__version__"]

@@ -11,6 +11,8 @@ CODES: dict[str, str] = {
     "OB101": "the failure does not reproduce",
     "OB102": "the cut was refused: no valid model can be made of it",
     "OB104": "the chosen nodes alone do not fail",
+    "OB105": "a problem was found that --fail-on names",
+    "OB106": "the models differ",
     "OB201": "wrong usage of an option or argument",
     "OB202": "the output exists already",
     "OB203": "the format would lose something",

@@ -50,8 +50,8 @@ def record(
 ) -> Recording:
     """Record the outputs of every node of a view.
 
-    Nodes run in runs of up to `CHUNK`, with every output exposed; a run that fails is halved until the node that fails is
-    alone, and that node goes to the next runtime. What depends on a missing value is missing too.
+    Nodes run in runs of up to `CHUNK`, with every output exposed; a run that fails is halved until the node that fails
+    is alone, and that node goes to the next runtime. What depends on a missing value is missing too.
 
     Args:
         runtimes: most trusted first; they should not optimize, since exposing a value changes what they fuse.
@@ -136,16 +136,18 @@ class _Recorder:
         except AnswerIsNo as error:
             return self._note(nodes, error.message)
         self.files += 1
-        spill = self.workspace / f"values-{self.view.graph.name[:20].replace('/', '_')}-{id(self.view):x}-{self.files}.bin"
+        spill = self.workspace / f"values-{id(self.view):x}-{self.files}.bin"
         outcome = runtime.run(piece.model, piece.feeds, limits=self._limits(), spill=spill)
         if not outcome.ok:
             return self._note(nodes, f"{runtime}: {outcome.sentence()}")
-        self._keep(outcome)
+        self._keep(outcome, nodes)
         return None
 
-    def _keep(self, outcome: Outcome) -> None:
+    def _keep(self, outcome: Outcome, nodes: Sequence[Node]) -> None:
         self.slowest = max(self.slowest, outcome.seconds)
         self.result.values.update(outcome.outputs)
+        for node in nodes:  # an earlier runtime may have failed
+            self.result.missing.pop(node.index, None)
 
     def _note(self, nodes: Sequence[Node], reason: str) -> str:
         if len(nodes) == 1:

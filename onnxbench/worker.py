@@ -4,12 +4,15 @@ Runs under other interpreters too (`onnxruntime@VENV`), which may be older and n
 only, Python 3.9 syntax, and this package reachable without the rest of our site-packages.
 """
 
+from __future__ import annotations
+
 import sys
 
 if __name__ == "__main__":  # started as a file: our own folder must not shadow anybody's modules
     del sys.path[0]
 
 import array
+import contextlib
 import importlib
 import importlib.util
 import os
@@ -18,28 +21,33 @@ import resource
 import signal
 import socket
 import struct
+import time
 import traceback
+from typing import Any, NoReturn
 
 _HEADER = struct.Struct("!Q")
+_GRACE = 2.0  # seconds between the end of a worker's channel and its own
 
 
-def send(channel, message):
+def send(channel: socket.socket, message: Any) -> None:
     """Write one pickled message, prefixed by its length."""
     body = pickle.dumps(message, protocol=4)
     channel.sendall(_HEADER.pack(len(body)))
     channel.sendall(body)
 
 
-def receive(channel):
+def receive(channel: socket.socket) -> Any:
     """Read one message; None at the end of the stream."""
-    header = _read(channel, _HEADER.size)
-    if header is None:
-        return None
-    body = _read(channel, _HEADER.unpack(header)[0])
+    body = _receive_bytes(channel)
     return None if body is None else pickle.loads(body)
 
 
-def _read(channel, count):
+def _receive_bytes(channel: socket.socket) -> bytearray | None:
+    header = _read(channel, _HEADER.size)
+    return None if header is None else _read(channel, _HEADER.unpack(header)[0])
+
+
+def _read(channel: socket.socket, count: int) -> bytearray | None:
     data = bytearray(count)
     view, filled = memoryview(data), 0
     while filled < count:
@@ -50,39 +58,66 @@ def _read(channel, count):
     return data
 
 
-def resolve(target):
+def resolve(target: str) -> Any:
     """The function behind 'module:qualname'."""
     module, _, qualname = target.partition(":")
-    found = importlib.import_module(module)
+    found: Any = importlib.import_module(module)
     for part in qualname.split("."):
         found = getattr(found, part)
     return found
 
 
-def serve(channel):
-    """Answer calls until the other side closes: ('ok', result) or ('error', class, message, traceback)."""
+def serve(channel: socket.socket) -> None:
+    """Answer calls until the other side closes: ('ok', result), ('memory',) or ('error', class, message, traceback)."""
     while True:
-        call = receive(channel)
+        call = _receive_bytes(channel)
         if call is None:
             return
-        target, arguments = call
-        try:
-            answer = ("ok", resolve(target)(*arguments))
-        except MemoryError:
-            answer = ("memory",)
-        except BaseException as error:  # a plug-in may raise SystemExit: that is its failure, not ours
-            answer = ("error", type(error).__name__, str(error), traceback.format_exc())
-        sys.stdout.flush()
-        sys.stderr.flush()
-        try:
-            send(channel, answer)
-        except (pickle.PicklingError, TypeError, AttributeError) as error:
-            send(channel, ("error", type(error).__name__, "the result cannot be sent: %s" % error, ""))
+        answer = _perform(call)
+        for name in ("stdout", "stderr"):
+            _flush(name)
+        channel.sendall(_HEADER.pack(len(answer)))
+        channel.sendall(answer)
 
 
-def zygote(control):
-    """Fork a worker for each request, and tell how it ended when asked. Ends, with all workers, when the parent does."""
-    living = set()
+def _perform(call: bytearray) -> bytes:
+    """The pickled answer to a pickled call."""
+    try:
+        target, arguments = pickle.loads(call)
+        answer: tuple[Any, ...] = ("ok", resolve(target)(*arguments))
+    except MemoryError:
+        answer = ("memory",)
+    except BaseException as error:  # a plug-in may raise SystemExit: that is its failure, not ours
+        answer = ("error", type(error).__name__, _text(error), traceback.format_exc())
+    try:
+        return pickle.dumps(answer, protocol=4)
+    except MemoryError:
+        answer = ("memory",)
+    except BaseException as error:  # a result may do anything when it is pickled
+        answer = ("error", type(error).__name__, "the result cannot be sent: " + _text(error), "")
+    return pickle.dumps(answer, protocol=4)
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "(an error without text)"
+
+
+def _flush(name: str) -> None:
+    """Flush a standard stream; one that the function closed is opened again for the next call."""
+    try:
+        getattr(sys, name).flush()
+    except Exception:
+        setattr(sys, name, getattr(sys, f"__{name}__"))
+        if getattr(sys, name).closed:
+            setattr(sys, name, open(1 if name == "stdout" else 2, "w", closefd=False))  # noqa: SIM115 -- for the next calls
+
+
+def zygote(control: socket.socket) -> NoReturn:
+    """Fork a worker for each request, and tell how it ended when asked. Ends, with all workers, if the parent does."""
+    living: set[int] = set()
     while True:
         request, handles = _receive_with_handles(control)
         if request is None:
@@ -99,13 +134,30 @@ def zygote(control):
             living.add(pid)
             send(control, pid)
         else:
-            _, status = os.waitpid(request[1], 0)
             living.discard(request[1])
-            send(control, -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
+            send(control, _wait(request[1]))
 
 
-def _receive_with_handles(control):
-    handles = array.array("i")
+def _wait(pid: int) -> int | str:
+    """How a worker ended, as `subprocess` counts; "killed" if it did not by itself. What it started ends with it."""
+    deadline, own = time.monotonic() + _GRACE, True
+    done, status = os.waitpid(pid, os.WNOHANG)
+    while not done:
+        if time.monotonic() > deadline:
+            own = False
+            _kill(pid)
+            done, status = os.waitpid(pid, 0)
+        else:
+            time.sleep(0.001)
+            done, status = os.waitpid(pid, os.WNOHANG)
+    _kill_group(pid)
+    if not own:
+        return "killed"
+    return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def _receive_with_handles(control: socket.socket) -> tuple[Any, tuple[int, ...]]:
+    handles: array.array[int] = array.array("i")
     try:
         header, ancillary, _, _ = control.recvmsg(_HEADER.size, socket.CMSG_LEN(2 * handles.itemsize))
     except OSError:
@@ -119,7 +171,7 @@ def _receive_with_handles(control):
     return (None, ()) if body is None else (pickle.loads(body), tuple(handles))
 
 
-def _become_worker(channel_handle, log_handle):
+def _become_worker(channel_handle: int, log_handle: int) -> NoReturn:
     os.setsid()
     os.dup2(log_handle, 1)
     os.dup2(log_handle, 2)
@@ -133,24 +185,29 @@ def _become_worker(channel_handle, log_handle):
     os._exit(code)
 
 
-def _kill(pid):
-    for end in (os.killpg, os.kill):
-        try:
-            end(pid, signal.SIGKILL)
-        except OSError:
-            pass
+def _kill(pid: int) -> None:
+    _kill_group(pid)
+    with contextlib.suppress(OSError):
+        os.kill(pid, signal.SIGKILL)
 
 
-def _stub_package(folder):
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(OSError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _stub_package(folder: str) -> None:
     """Make `import onnxbench` work without opening the rest of the folder it lies in to this interpreter."""
     place = os.path.join(folder, "__init__.py")
     spec = importlib.util.spec_from_file_location("onnxbench", place, submodule_search_locations=[folder])
+    assert spec is not None
+    assert spec.loader is not None
     package = importlib.util.module_from_spec(spec)
     sys.modules["onnxbench"] = package
     spec.loader.exec_module(package)
 
 
-def main():
+def main() -> None:
     """Set up as the parent asks, then fork on demand."""
     control = socket.socket(fileno=int(sys.argv[1]))
     setup = receive(control)
@@ -161,10 +218,10 @@ def main():
     else:
         sys.path[:] = setup["path"]
     for module in setup["warm"]:
-        try:
+        with contextlib.suppress(Exception):  # the call that needs it will say so, in its own words
             importlib.import_module(module)
-        except Exception:  # the call that needs it will say so, in its own words
-            pass
+    sys.stdout.flush()  # or every worker would say again what an import printed
+    sys.stderr.flush()
     send(control, "ready")
     zygote(control)
 

@@ -7,7 +7,9 @@ import typer
 
 RUN, OUTPUT, SHOW = "How to run", "What to write", "What to show"
 
-Source = Annotated[str, typer.Argument(metavar="MODEL", help="A model file (.onnx, .onnxtxt, .json, .textproto), or -.")]
+Source = Annotated[
+    str, typer.Argument(metavar="MODEL", help="A model file (.onnx, .onnxtxt, .json, .textproto), or -.")
+]
 Inputs = Annotated[
     str | None,
     typer.Option(
@@ -32,28 +34,40 @@ Ranges = Annotated[
 Seed = Annotated[int, typer.Option("--seed", metavar="N", rich_help_panel=RUN, help="Seed of generated inputs.")]
 Rtol = Annotated[
     float | None,
-    typer.Option("--rtol", metavar="X", min=0, rich_help_panel=RUN, help="Relative tolerance, instead of the dtype's own."),
+    typer.Option(
+        "--rtol", metavar="X", min=0, rich_help_panel=RUN, help="Relative tolerance, instead of the dtype's own."
+    ),
 ]
 Atol = Annotated[
     float | None,
-    typer.Option("--atol", metavar="X", min=0, rich_help_panel=RUN, help="Absolute tolerance, times the largest value."),
+    typer.Option(
+        "--atol", metavar="X", min=0, rich_help_panel=RUN, help="Absolute tolerance, times the largest value."
+    ),
 ]
 Timeout = Annotated[
     float,
-    typer.Option("--timeout", metavar="S", min=0.1, rich_help_panel=RUN, help="Seconds that one run of a model may take."),
+    typer.Option(
+        "--timeout", metavar="S", min=0.1, rich_help_panel=RUN, help="Seconds that one run of a model may take."
+    ),
 ]
 MaxMemory = Annotated[
     str,
-    typer.Option("--max-memory", metavar="SIZE", rich_help_panel=RUN, help="Memory that one run may hold: 8G, 500M, 80%."),
+    typer.Option(
+        "--max-memory", metavar="SIZE", rich_help_panel=RUN, help="Memory that one run may hold: 8G, 500M, 80%."
+    ),
 ]
 Output = Annotated[
     str | None,
-    typer.Option("-o", "--output", metavar="FILE", rich_help_panel=OUTPUT, help="Write the resulting model here, or to -."),
+    typer.Option(
+        "-o", "--output", metavar="FILE", rich_help_panel=OUTPUT, help="Write the resulting model here, or to -."
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", rich_help_panel=OUTPUT, help="Replace what is there.")]
 AllowLossy = Annotated[
     bool,
-    typer.Option("--allow-lossy", rich_help_panel=OUTPUT, help="Write a format even if it cannot hold all of the model."),
+    typer.Option(
+        "--allow-lossy", rich_help_panel=OUTPUT, help="Write a format even if it cannot hold all of the model."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", rich_help_panel=SHOW, help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", rich_help_panel=SHOW, help="No progress.")]
@@ -63,5 +77,7 @@ Color = Annotated[
 ]
 Folder = Annotated[
     Path | None,
-    typer.Option("--bundle", metavar="DIR", rich_help_panel=OUTPUT, help="Folder for the reproducer (default: MODEL.repro)."),
+    typer.Option(
+        "--bundle", metavar="DIR", rich_help_panel=OUTPUT, help="Folder for the reproducer (default: MODEL.repro)."
+    ),
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from onnxbench.errors import UsageError, quote
@@ -57,11 +57,30 @@ def feeds(
             if given:
                 raise UsageError("OB201", f"{option} is for generated inputs, and --inputs gives them")
         return check(read(inputs, view), view)
-    sizes = parse_dims(dims or [])
-    several = next((name for name, given in sizes.items() if len(given) > 1), None)
+    parsed = parse_dims(dims or [])
+    _refuse_several(parsed)
+    return generate(view, seed=seed, shapes=parse_shapes(shapes or []), dims=parsed, ranges=parse_ranges(ranges or []))
+
+
+def sizes(
+    shapes: Sequence[str] | None, dims: Sequence[str] | None
+) -> tuple[dict[str, tuple[int, ...]], dict[str, int]]:
+    """Shapes by input and sizes by symbol, one of each.
+
+    Raises:
+        UsageError: OB201 if they cannot be read, or a symbol has several sizes.
+    """
+    from onnxbench.core.dims import parse_dims, parse_shapes
+
+    parsed = parse_dims(dims or [])
+    _refuse_several(parsed)
+    return parse_shapes(shapes or []), {name: given[0] for name, given in parsed.items()}
+
+
+def _refuse_several(parsed: Mapping[str, tuple[int, ...]]) -> None:
+    several = next((name for name, given in parsed.items() if len(given) > 1), None)
     if several is not None:
         raise UsageError("OB201", f"--dim gives {quote(several)} several sizes, and one run has one")
-    return generate(view, seed=seed, shapes=parse_shapes(shapes or []), dims=sizes, ranges=parse_ranges(ranges or []))
 
 
 def refuse_json_beside_stream(json: bool, output: str | None) -> None:

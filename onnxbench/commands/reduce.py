@@ -24,7 +24,8 @@ def register(app: typer.Typer) -> None:
 def reduce(
     model: options.Source,
     runtime: Annotated[
-        str, typer.Option("-r", "--runtime", metavar="SUSPECT", rich_help_panel=options.RUN, help="The runtime that fails.")
+        str,
+        typer.Option("-r", "--runtime", metavar="SUSPECT", rich_help_panel=options.RUN, help="The runtime that fails."),
     ] = "onnxruntime",
     against: Annotated[
         list[str] | None,
@@ -38,7 +39,10 @@ def reduce(
     within: Annotated[
         str | None,
         typer.Option(
-            "--within", metavar="SELECTION", rich_help_panel=options.RUN, help="Search only here: scope=/layer3, op=Conv, ..."
+            "--within",
+            metavar="SELECTION",
+            rich_help_panel=options.RUN,
+            help="Search only here: scope=/layer3, op=Conv, ...",
         ),
     ] = None,
     inputs: options.Inputs = None,

@@ -22,7 +22,10 @@ def runtimes(json: options.Json = False, color: options.Color = "auto") -> int:
     out = console.console(color)
     rows = survey()
     if json:
-        listed = [{"name": r.name, "version": r.version, "what": r.sentence, "missing": r.missing, "hint": r.hint} for r in rows]
+        listed = [
+            {"name": r.name, "version": r.version, "what": r.sentence, "missing": r.missing, "hint": r.hint}
+            for r in rows
+        ]
         typer.echo(json_format.dumps({"schema": "onnxbench.runtimes/1", "runtimes": listed}, indent=1))
         return 0
     for row in rows:

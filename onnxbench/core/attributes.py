@@ -18,8 +18,8 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
 def bind(function: FunctionProto, call: NodeProto) -> list[NodeProto]:
     """Copies of a function's nodes with attribute references replaced by the call's attributes or the defaults.
 
-    A reference to an attribute that neither the call nor the function gives is dropped: the inner operator's own default
-    holds then (ONNX IR, "Functions").
+    A reference to an attribute that neither the call nor the function gives is dropped: the inner operator's own
+    default holds then (ONNX IR, "Functions").
     """
     given = {attribute.name: attribute for attribute in function.attribute_proto}
     given.update((attribute.name, attribute) for attribute in call.attribute)

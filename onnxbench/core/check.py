@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from onnx import GraphProto, ModelProto, TensorProto, helper
+from onnx import ModelProto, TensorProto
 
 from onnxbench import isolate
-from onnxbench.core.attributes import subgraphs
 from onnxbench.core.model import Model
+from onnxbench.core.tensors import is_external, tensors
 
 
 def fault(model: Model, *, timeout: float | None = 20.0, memory: int | None = None) -> str | None:
     """The checker's first complaint; None if it has none.
 
-    External tensors are declared as graph inputs for it, so that no weights are read; whether their files are right is
-    `core.weights`' concern.
+    It gets external tensors as empty ones, so that no weights are read; whether their files are right is the concern of
+    `core.weights`.
     """
     hollow = ModelProto()
     hollow.CopyFrom(model.proto)
-    _hollow(hollow.graph, hollow.graph)
+    _hollow(hollow)
     result = isolate.call(run_checker, (hollow.SerializeToString(),), timeout=timeout, memory=memory)
     match result:
         case isolate.Ok():
@@ -52,17 +52,9 @@ def run_checker(serialized: bytes) -> None:
     checker.check_model(serialized)
 
 
-def _hollow(graph: GraphProto, top: GraphProto) -> None:
-    for node in graph.node:
-        for _, body in subgraphs(node):
-            _hollow(body, top)
-    kept: list[TensorProto] = []
-    declared = {value.name for value in top.input}
-    for tensor in graph.initializer:
-        if tensor.data_location != TensorProto.EXTERNAL:
-            kept.append(TensorProto.FromString(tensor.SerializeToString()))
-        elif tensor.name not in declared:
-            top.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
-    if len(kept) != len(graph.initializer):
-        del graph.initializer[:]
-        graph.initializer.extend(kept)
+def _hollow(model: ModelProto) -> None:
+    for tensor in tensors(model):
+        if is_external(tensor):
+            del tensor.external_data[:]
+            tensor.ClearField("data_location")
+            tensor.dims[:] = [0]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError
 from onnx import OptionalProto, SequenceProto, TensorProto, TypeProto, numpy_helper
 
 from onnxbench.core.graph import GraphView

@@ -17,7 +17,7 @@ FunctionKey = tuple[str, str, str]  # domain, name, overload
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """One node of a view. `index` is its place in the file; `inputs` holds what it reads, captures of its bodies included."""
+    """One node of a view. `index` is its place in the file; `inputs` is what it reads, captures included."""
 
     index: int
     proto: NodeProto
@@ -87,7 +87,7 @@ class GraphView:
 
     @cached_property
     def functions(self) -> dict[FunctionKey, FunctionProto]:
-        return {(f.domain, f.name, f.overload): f for f in self.model.functions}
+        return {(plain_domain(f.domain), f.name, f.overload): f for f in self.model.functions}
 
     @cached_property
     def by_name(self) -> dict[str, list[Node]]:
@@ -115,7 +115,7 @@ class GraphView:
 
     def function_of(self, node: Node) -> FunctionProto | None:
         """The local function that a node calls, if it calls one."""
-        return self.functions.get((node.proto.domain, node.proto.op_type, node.proto.overload))
+        return self.functions.get(call_key(node.proto))
 
     def bodies(self, node: Node) -> list[tuple[str, GraphView]]:
         """Views of the graphs that a node holds, with the attribute that holds each ('branches[1]' in a list)."""
@@ -145,21 +145,16 @@ class GraphView:
     def _refuse_recursion(self, function: FunctionProto) -> None:
         view: GraphView | None = self
         while view is not None:
-            if view.isolated and view.graph.name == function.name and view.owner is not None:
-                caller = view.owner.proto
-                if (caller.domain, caller.op_type, caller.overload) == (
-                    function.domain,
-                    function.name,
-                    function.overload,
-                ):
-                    raise ModelError("OB305", f"function {quote(function.name)} calls itself")
+            if view.isolated and view.owner is not None and self.function_of(view.owner) is function:
+                raise ModelError("OB305", f"function {quote(function.name)} calls itself")
             view = view.parent
 
     @cached_property
     def order(self) -> list[Node]:
         """The nodes in a depth-first topological order: each after what it reads, branches kept together.
 
-        Stable: outputs are walked in declared order, then the nodes that reach none in file order. Works on unsorted files.
+        Stable: outputs are walked in declared order, then the nodes that reach none in file order. The file may be
+        unsorted.
 
         Raises:
             ModelError: OB305 if the nodes feed each other in a circle.
@@ -193,17 +188,23 @@ class GraphView:
     def constants(self) -> frozenset[str]:
         """The values that no input can change: initializers that are not inputs, and what is computed from them alone.
 
-        Random operators, and calls and bodies that may hold one, do not make constants.
+        A body has those of the graphs around it too. Random operators, and calls and bodies that may hold one, do not
+        make constants.
         """
         found = {name for name in [*self.initializers, *self.sparse] if not self.is_overridable(name)}
+        if self.parent is not None and not self.isolated:
+            found |= {name for name in self.parent.constants if not self.defines(name)}
         for node in self.order:
             if all(not name or name in found for name in node.inputs) and self._is_deterministic(node):
                 found.update(name for name in node.outputs if name)
         return frozenset(found)
 
     def _is_deterministic(self, node: Node) -> bool:
-        return node.proto.op_type not in RANDOM and not any(True for _ in subgraphs(node.proto)) and (
-            node.proto.domain in ("", "ai.onnx", "ai.onnx.ml")
+        return (
+            node.proto.op_type not in RANDOM
+            and not _has_subgraph(node.proto)
+            and node.proto.domain in ("", "ai.onnx", "ai.onnx.ml")
+            and self.function_of(node) is None
         )
 
 
@@ -215,7 +216,17 @@ RANDOM = frozenset(
 
 def opset_imports(entries: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
     """Version by domain, with both spellings of the default domain as ""."""
-    return {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in entries}
+    return {plain_domain(entry.domain): entry.version for entry in entries}
+
+
+def plain_domain(domain: str) -> str:
+    """A domain as keys hold it: the default one is ""."""
+    return "" if domain == "ai.onnx" else domain
+
+
+def call_key(node: NodeProto) -> FunctionKey:
+    """The key of the function that a node calls, if there is such a function."""
+    return plain_domain(node.domain), node.op_type, node.overload
 
 
 def captures(proto: NodeProto) -> tuple[str, ...]:

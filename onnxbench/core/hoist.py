@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 from onnx import GraphProto, NodeProto, helper
 
@@ -22,7 +23,7 @@ def hoist(graph: GraphProto, taken: Mapping[str, bool]) -> bool:
     Returns:
         Whether anything was hoisted.
     """
-    names = _Names(set(defined_names(graph)), set(every_name(graph)))
+    names = _Names(graph)
     made: list[NodeProto] = []
     hoisted = False
     for node in graph.node:
@@ -40,7 +41,8 @@ def hoist(graph: GraphProto, taken: Mapping[str, bool]) -> bool:
 
 def _branch_nodes(graph: GraphProto, node: NodeProto, truth: bool, names: _Names) -> list[NodeProto]:
     wanted = "then_branch" if truth else "else_branch"
-    branch = next(body for name, body in subgraphs(node) if name == wanted)
+    names.release(node)
+    branch = _without(next(body for name, body in subgraphs(node) if name == wanted), node.output, names)
     made = {name for inner in branch.node for name in inner.output if name}
     mapping: dict[str, str] = {}
     passed_on: list[tuple[str, str]] = []
@@ -59,13 +61,37 @@ def _branch_nodes(graph: GraphProto, node: NodeProto, truth: bool, names: _Names
     for sparse in branch.sparse_initializer:
         graph.sparse_initializer.add().CopyFrom(sparse)
         graph.sparse_initializer[-1].values.name = mapping[sparse.values.name]
-    outputs = {value.name for value in graph.output}
+    declared = {value.name for value in (*graph.output, *graph.value_info)}
     for value in branch.value_info:
-        if mapping.get(value.name, value.name) not in outputs:
+        if mapping.get(value.name, value.name) not in declared:
             graph.value_info.add().CopyFrom(value)
             graph.value_info[-1].name = mapping.get(value.name, value.name)
     nodes = [renamed(inner, mapping) for inner in branch.node]
     return nodes + [helper.make_node("Identity", [mapping.get(source, source)], [ours]) for source, ours in passed_on]
+
+
+def _without(branch: GraphProto, outer: Iterable[str], names: _Names) -> GraphProto:
+    """The branch, with other names for what it calls like an output of its `If`: at any depth that is its own value."""
+    used = set(every_name(branch))
+    mapping = {name: names.fresh(name) for name in outer if name in used}
+    if not mapping:
+        return branch
+    copy = GraphProto()
+    copy.CopyFrom(branch)
+    _rename_everywhere(copy, mapping)
+    return copy
+
+
+def _rename_everywhere(graph: GraphProto, mapping: Mapping[str, str]) -> None:
+    for value in (*graph.input, *graph.output, *graph.value_info, *graph.initializer):
+        value.name = mapping.get(value.name, value.name)
+    for sparse in graph.sparse_initializer:
+        sparse.values.name = mapping.get(sparse.values.name, sparse.values.name)
+    for node in graph.node:
+        node.input[:] = [mapping.get(name, name) for name in node.input]
+        node.output[:] = [mapping.get(name, name) for name in node.output]
+        for _, body in subgraphs(node):
+            _rename_everywhere(body, mapping)
 
 
 def renamed(node: NodeProto, mapping: Mapping[str, str]) -> NodeProto:
@@ -100,8 +126,9 @@ def defined_names(graph: GraphProto) -> Iterator[str]:
 
 
 def every_name(graph: GraphProto) -> Iterator[str]:
-    """Every value name in a graph and its bodies, read or made."""
+    """Every value name in a graph and its bodies, read, made or handed on, as often as it is there."""
     yield from defined_names(graph)
+    yield from (value.name for value in graph.output)
     for node in graph.node:
         yield from node.input
         for _, body in subgraphs(node):
@@ -109,16 +136,22 @@ def every_name(graph: GraphProto) -> Iterator[str]:
 
 
 class _Names:
-    """Names in use, and new ones that are not."""
+    """Names in use, and new ones that are not; bodies count: none of their names may be one of the graph outside."""
 
-    def __init__(self, outer: Collection[str], everywhere: Collection[str]) -> None:
-        self._taken, self._everywhere = set(outer), set(everywhere)
+    def __init__(self, graph: GraphProto) -> None:
+        self._uses = Counter(every_name(graph))
+        self._everywhere = set(self._uses)
+
+    def release(self, node: NodeProto) -> None:
+        """Count the names in a node's bodies no longer: it is about to be replaced."""
+        for _, body in subgraphs(node):
+            self._uses.subtract(every_name(body))
 
     def fresh(self, name: str) -> str:
-        """The name itself unless the graph around the branch has it, or a branch before; then with a number."""
+        """The name itself unless it is used elsewhere, or was given before; then with a number."""
         candidate, number = name, 1
-        while candidate in self._taken or (candidate != name and candidate in self._everywhere):
+        while self._uses[candidate] > 0 or (candidate != name and candidate in self._everywhere):
             number += 1
             candidate = f"{name}_{number}"
-        self._taken.add(candidate)
+        self._uses[candidate] += 1
         return candidate

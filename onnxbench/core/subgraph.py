@@ -8,10 +8,11 @@ from typing import Literal
 
 import numpy as np
 import onnx
-from onnx import GraphProto, ModelProto, NodeProto, TypeProto, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TypeProto, helper, numpy_helper
 
+from onnxbench.core import weights
 from onnxbench.core.attributes import subgraphs
-from onnxbench.core.graph import FunctionKey, GraphView, Node
+from onnxbench.core.graph import FunctionKey, GraphView, Node, call_key
 from onnxbench.core.model import Model
 from onnxbench.core.types import type_of, value_info
 from onnxbench.core.values import Value
@@ -65,8 +66,8 @@ def carve(
     """A model of these nodes alone, with everything they need.
 
     Initializers come along; a value from outside that is constant stays constant, another becomes an input. Functions,
-    opset imports, metadata, annotations and declared types are kept as far as they concern the piece. Symbolic dimensions
-    stay symbolic.
+    opset imports, metadata, annotations and declared types are kept as far as they concern the piece. Symbolic
+    dimensions stay symbolic.
 
     Args:
         model: the model that holds the view, for the place of its external tensors.
@@ -74,7 +75,7 @@ def carve(
         nodes: nodes of the view.
         known: values by name, recorded or given, for cut edges and inputs.
         types: types by name, where the file declares none (from `core.types.infer`).
-        outputs: what the piece returns; by default its sinks only, since an exposed inner value keeps runtimes from fusing.
+        outputs: what the piece returns; by default its sinks only: an exposed inner value keeps runtimes from fusing.
         cuts: how single cut edges enter, against the rule above.
         static: whether a type told by a known value alone has fixed dimensions, or only its rank.
 
@@ -145,12 +146,22 @@ class _Types:
     static: bool
 
     def of(self, name: str) -> TypeProto | None:
-        for kind in (self.view.types.get(name), self.inferred.get(name)):
+        inferred = None if self._is_in_function() else self.inferred.get(name)
+        for kind in (self.view.types.get(name), inferred):
             if kind is not None and _is_complete(kind):
                 return kind
         if name in self.known and (told := type_of(self.known[name], static=self.static)) is not None:
             return told
-        return self.view.types.get(name) or self.inferred.get(name)
+        return self.view.types.get(name) or inferred
+
+    def _is_in_function(self) -> bool:
+        """Whether names mean nothing outside: inference tells of the main graph and its bodies."""
+        scope: GraphView | None = self.view
+        while scope is not None:
+            if scope.isolated:
+                return True
+            scope = scope.parent
+        return False
 
 
 def _is_complete(kind: TypeProto) -> bool:
@@ -175,13 +186,16 @@ def _bring_in(
         raise AnswerIsNo("OB102", f"no graph of {model.label} makes {quote(name)}, which the piece reads")
     if how is None and _copy_initializer(border, home, name, known):
         return
-    if _enters_as_constant(home, name, known, how):
-        _add_constant(border, home, name, known[name])
+    values = known
+    if name in home.initializers and name not in known:
+        values = {name: weights.array(model, home.initializers[name])}
+    if _enters_as_constant(home, name, values, how):
+        _add_constant(border, home, name, values[name])
         return
-    border.inputs.append(value_info(name, kinds.of(name) if home is view else _Types(home, kinds.inferred, known, kinds.static).of(name)))
-    if name in known:
-        border.feeds[name] = known[name]
-    elif not (name in home.initializers):
+    border.inputs.append(value_info(name, _Types(home, kinds.inferred, values, kinds.static).of(name)))
+    if name in values:
+        border.feeds[name] = values[name]
+    else:
         border.missing.append(name)
 
 
@@ -202,6 +216,9 @@ def _copy_initializer(border: _Border, home: GraphView, name: str, known: Mappin
             border.inputs.append(home.inputs[name])
             if home.is_overridable(name) and name in known:
                 border.feeds[name] = known[name]
+        elif home.model.ir_version < 4:  # of a body, where it need not be an input
+            tensor = home.initializers[name]
+            border.inputs.append(helper.make_tensor_value_info(name, tensor.data_type, list(tensor.dims)))
         return True
     if name in home.sparse:
         border.sparse.append(home.sparse[name])
@@ -271,7 +288,7 @@ def used_functions(view: GraphView, graph: GraphProto) -> list[onnx.FunctionProt
         node = pending.pop()
         for _, body in subgraphs(node):
             pending.extend(body.node)
-        key = (node.domain, node.op_type, node.overload)
+        key = call_key(node)
         if key in view.functions and key not in used:
             used.add(key)
             pending.extend(view.functions[key].node)

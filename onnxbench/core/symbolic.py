@@ -14,9 +14,10 @@ from functools import total_ordering
 from math import gcd
 from typing import TypeAlias
 
+from onnxbench.core.monomials import Monomial, degree, over, sort_key, times
+
 Size: TypeAlias = "int | Expr"
 Atom: TypeAlias = "str | Call"
-Monomial = tuple[tuple[Atom, int], ...]  # atoms with their powers, sorted
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Expr:
     __slots__ = ("_hash", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
-        self.terms = dict(sorted(terms.items(), key=lambda term: _sort_key(term[0])))
+        self.terms = dict(sorted(terms.items(), key=lambda term: sort_key(term[0])))
         self._hash = hash(tuple(self.terms.items()))
 
     def __hash__(self) -> int:
@@ -75,7 +76,7 @@ class Expr:
         terms: dict[Monomial, int] = {}
         for left, a in self.terms.items():
             for right, b in _terms(other).items():
-                product = _times(left, right)
+                product = times(left, right)
                 terms[product] = terms.get(product, 0) + a * b
         return _tidy(terms)
 
@@ -260,13 +261,6 @@ def _tidy(terms: Mapping[Monomial, int]) -> Size:
     return Expr(kept)
 
 
-def _times(left: Monomial, right: Monomial) -> Monomial:
-    powers = dict(left)
-    for atom, power in right:
-        powers[atom] = powers.get(atom, 0) + power
-    return tuple(sorted(powers.items(), key=lambda item: str(item[0])))
-
-
 def _exact_quotient(left: Size, right: Size) -> Size | None:
     """The quotient if it has no remainder: by one term, or by a polynomial that `left` is a multiple of."""
     divisor = _terms(right)
@@ -274,51 +268,40 @@ def _exact_quotient(left: Size, right: Size) -> Size | None:
         ((monomial, factor),) = divisor.items()
         if factor == 0:
             return None
-        quotient = {_over(m, monomial): f // factor for m, f in _terms(left).items() if f % factor == 0}
+        quotient = {over(m, monomial): f // factor for m, f in _terms(left).items() if f % factor == 0}
         return _tidy({m: f for m, f in quotient.items() if m is not None}) if _fits(left, monomial, factor) else None
     return _long_quotient(left, right)
 
 
 def _fits(left: Size, monomial: Monomial, factor: int) -> bool:
-    return all(f % factor == 0 and _over(m, monomial) is not None for m, f in _terms(left).items())
-
-
-def _over(left: Monomial, right: Monomial) -> Monomial | None:
-    powers = dict(left)
-    for atom, power in right:
-        powers[atom] = powers.get(atom, 0) - power
-    if any(power < 0 for power in powers.values()):
-        return None
-    return tuple(sorted(((a, p) for a, p in powers.items() if p), key=lambda item: str(item[0])))
+    return all(f % factor == 0 and over(m, monomial) is not None for m, f in _terms(left).items())
 
 
 def _long_quotient(left: Size, right: Size) -> Size | None:
     """Polynomial division, leading terms first; None unless it comes out even."""
     quotient: Size = 0
     rest = left
-    lead, factor = max(_terms(right).items(), key=lambda term: _degree(term[0]))
+    lead, factor = max(_terms(right).items(), key=lambda term: degree(term[0]))
     for _ in range(len(_terms(left)) + 4):
         if rest == 0:
             return quotient
-        top, top_factor = max(_terms(rest).items(), key=lambda term: _degree(term[0]))
-        over = _over(top, lead)
-        if over is None or top_factor % factor:
+        top, top_factor = max(_terms(rest).items(), key=lambda term: degree(term[0]))
+        step_by = over(top, lead)
+        if step_by is None or top_factor % factor:
             return None
-        step = _tidy({over: top_factor // factor})
+        step = _tidy({step_by: top_factor // factor})
         quotient = quotient + step
         rest = rest - step * right
     return None
-
-
-def _degree(monomial: Monomial) -> tuple[int, str]:
-    return sum(power for _, power in monomial), str(monomial)
 
 
 def _split(left: Size, divisor: int) -> tuple[Size, Size]:
     """(quotient, rest) with the terms that the divisor divides in the quotient, and the constant reduced."""
     whole, rest = {}, {}
     for monomial, factor in _terms(left).items():
-        whole[monomial], rest[monomial] = divmod(factor, divisor) if monomial == () or factor % divisor == 0 else (0, factor)
+        whole[monomial], rest[monomial] = (
+            divmod(factor, divisor) if monomial == () or factor % divisor == 0 else (0, factor)
+        )
     return _tidy(whole), _tidy(rest)
 
 
@@ -336,10 +319,6 @@ def _symbols(size: Size) -> Iterator[str]:
                     yield from _symbols(argument)
 
 
-def _sort_key(monomial: Monomial) -> tuple[int, str]:
-    return -sum(power for _, power in monomial), str([str(atom) for atom, _ in monomial])
-
-
 def _term(monomial: Monomial, factor: int) -> str:
     parts = [f"{atom}**{power}" if power > 1 else _factor(atom) for atom, power in monomial]
     return "*".join([str(factor)] * (factor != 1 or not parts) + parts)
@@ -350,5 +329,7 @@ def _factor(atom: Atom) -> str:
 
 
 def _in_brackets(size: Size) -> str:
-    simple = isinstance(size, int) or (len(size.terms) == 1 and next(iter(size.terms.values())) == 1 and len(next(iter(size.terms))) == 1)
+    simple = isinstance(size, int) or (
+        len(size.terms) == 1 and next(iter(size.terms.values())) == 1 and len(next(iter(size.terms))) == 1
+    )
     return str(size) if simple else f"({size})"

@@ -14,15 +14,28 @@ from onnxbench.core.values import Value, element_type
 
 
 def type_of(value: Value, *, static: bool = True) -> TypeProto | None:
-    """The ONNX type of a value in memory; with `static` false only its rank. None if it cannot be told (an empty sequence)."""
+    """The ONNX type of a value in memory; with `static` false only its rank. None if it cannot be told: [] has none."""
     if isinstance(value, np.ndarray):
         code = element_type(value.dtype)
         shape = list(value.shape) if static else [None] * value.ndim
         return helper.make_tensor_type_proto(code, shape) if code is not None else None
     if isinstance(value, list):
-        inner = type_of(value[0], static=False) if value else None
+        inner = _common([type_of(item, static=False) for item in value])
         return helper.make_sequence_type_proto(inner) if inner is not None else None
     return None
+
+
+def _common(kinds: list[TypeProto | None]) -> TypeProto | None:
+    """The type of the elements of a sequence: without a shape where their ranks differ."""
+    known = [kind for kind in kinds if kind is not None]
+    if not known or all(kind == known[0] for kind in known):
+        return known[0] if known else None
+    ranks = {len(kind.tensor_type.shape.dim) for kind in known}
+    common = TypeProto()
+    common.CopyFrom(known[0])
+    if len(ranks) > 1 and common.HasField("tensor_type"):
+        common.tensor_type.ClearField("shape")
+    return common
 
 
 def value_info(name: str, kind: TypeProto | None) -> ValueInfoProto:
@@ -36,8 +49,8 @@ def value_info(name: str, kind: TypeProto | None) -> ValueInfoProto:
 def infer(model: Model, *, timeout: float | None = 20.0, memory: int | None = None) -> dict[str, TypeProto]:
     """Types by value name, from the file and from ONNX's shape inference, bodies included.
 
-    Inference runs in a worker: some models hang it, some kill it. Where it gives no answer the declared types are returned.
-    A name that bodies use for values of different types is left out, unless the main graph has it.
+    Inference runs in a worker: some models hang it, some kill it. Where it gives no answer the declared types are
+    returned. A name that bodies use for values of different types is left out, unless the main graph has it.
     """
     serialized = model.proto.SerializeToString()
     result = isolate.call(run_inference, (serialized,), timeout=timeout, memory=memory)
@@ -49,7 +62,7 @@ def run_inference(serialized: bytes) -> bytes:
     """ONNX's shape inference on a serialized model; for a worker."""
     from onnx import shape_inference
 
-    return shape_inference.infer_shapes(ModelProto.FromString(serialized), data_prop=True).SerializeToString()
+    return bytes(shape_inference.infer_shapes(ModelProto.FromString(serialized), data_prop=True).SerializeToString())
 
 
 def _collect(graph: GraphProto) -> dict[str, TypeProto]:

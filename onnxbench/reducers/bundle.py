@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -50,7 +49,9 @@ def refuse_taken(folder: Path, force: bool) -> None:
     if not empty and not force:
         raise UsageError("OB202", f"the folder {quote(str(folder))} exists", hint="--force, or --bundle another name")
     if not empty and not (folder / "repro.py").is_file():
-        raise UsageError("OB202", f"{quote(str(folder))} holds other files than a bundle's", hint="--bundle another name")
+        raise UsageError(
+            "OB202", f"{quote(str(folder))} holds other files than a bundle's", hint="--bundle another name"
+        )
 
 
 class Draft:
@@ -131,7 +132,3 @@ def unconfirmed(model: str) -> SafetyStop:
         f"what is left of {model} does not fail again in a fresh process, so no bundle was written",
         hint="run again with -v, or with another --seed",
     )
-
-
-def as_json(data: object) -> str:
-    return json.dumps(data, indent=1, allow_nan=False) + "\n"

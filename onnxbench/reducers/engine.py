@@ -98,9 +98,7 @@ class Engine:
         made = {name for node in nodes for name in node.outputs}
         outputs = [value.name for value in piece.model.proto.graph.output]
         outputs += [name for name in self.view.outputs if name in made and name not in outputs]
-        return carve(
-            self.model, self.view, nodes, self.values, types=self.types, outputs=outputs, static=not symbolic
-        )
+        return carve(self.model, self.view, nodes, self.values, types=self.types, outputs=outputs, static=not symbolic)
 
 
 def _is_symbolic(kind: TypeProto) -> bool:

@@ -33,9 +33,7 @@ def flatten(model: Model, values: Mapping[str, Value], limits: Limits) -> Model 
 
 
 def _inline(proto: ModelProto, limits: Limits) -> ModelProto | None:
-    result = isolate.call(
-        run_inliner, (proto.SerializeToString(),), timeout=limits.timeout, memory=limits.memory
-    )
+    result = isolate.call(run_inliner, (proto.SerializeToString(),), timeout=limits.timeout, memory=limits.memory)
     if not isinstance(result, isolate.Ok):
         return None
     inlined = ModelProto.FromString(result.value)
@@ -46,7 +44,8 @@ def run_inliner(serialized: bytes) -> bytes:
     """ONNX's function inliner on a serialized model; for a worker."""
     from onnx import inliner
 
-    return inliner.inline_local_functions(ModelProto.FromString(serialized)).SerializeToString()
+    inlined: ModelProto = inliner.inline_local_functions(ModelProto.FromString(serialized))
+    return bytes(inlined.SerializeToString())
 
 
 def _conditions(proto: ModelProto, values: Mapping[str, Value]) -> dict[str, bool]:

@@ -4,6 +4,7 @@ A bundle's repro.py carries a copy of this file: standard library only, Python 3
 """
 
 import re
+from typing import Iterable  # noqa: UP035 -- Python 3.8
 
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
 _PATH = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.+@~-]+){2,}[\\/]?(?::\d+)?")
@@ -12,7 +13,7 @@ _NUMBER = re.compile(r"[-+]?\b\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\b")
 _TOKEN = re.compile(r"[^\s'\"`(),;:\[\]{}<>=]+")
 
 
-def normalise(message, names=()):
+def normalise(message: str, names: "Iterable[str]" = ()) -> str:
     """The message with placeholders for the names of the model's nodes and values, paths, addresses and numbers."""
     known = set(names)
     for name in sorted((n for n in known if n and not _TOKEN.fullmatch(n)), key=len, reverse=True):
@@ -23,6 +24,6 @@ def normalise(message, names=()):
     return " ".join(message.split())
 
 
-def _placeholder(token, known):
+def _placeholder(token: str, known: "set[str]") -> str:
     stripped = token.rstrip(".!?")
     return "<name>" + token[len(stripped) :] if stripped in known else token

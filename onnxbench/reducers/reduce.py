@@ -243,7 +243,9 @@ class _Run:
     def hand_back(self, report: Reduction) -> None:
         """Confirm the best candidate in a fresh process, and write what was asked for."""
         request, engine = self.request, self.engine
-        assert engine is not None and engine.best is not None and self.proof.signature is not None
+        assert engine is not None
+        assert engine.best is not None
+        assert self.proof.signature is not None
         piece = engine.best.piece
         if request.bundle is not None:
             text = script(request.suspect, piece.model.proto, self.proof.signature, request.tolerance, request.limits)

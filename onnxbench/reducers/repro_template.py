@@ -134,7 +134,7 @@ def failure(name, message):
 def load(archive, stem, names):
     """Values by name: from the npz where it holds them all, else from test_data_set_0."""
     if (HERE / archive).exists():
-        with numpy.load(str(HERE / archive)) as held:  # noqa: F821
+        with numpy.load(str(HERE / archive)) as held:
             if set(names) <= set(held.files):
                 return {name: held[name] for name in names}
     import onnx
@@ -162,7 +162,7 @@ def differ(want, got):
         if len(want) != len(got):
             return "shape"
         return next((kind for kind in map(differ, want, got) if kind), None)
-    want, got = numpy.asarray(want), numpy.asarray(got)  # noqa: F821
+    want, got = numpy.asarray(want), numpy.asarray(got)
     if want.dtype.kind in "OUS" or got.dtype.kind in "OUS":
         if want.shape != got.shape:
             return "shape"
@@ -174,15 +174,15 @@ def differ(want, got):
     rtol, atol = CONFIG["tolerance"].get(str(want.dtype), (0, 0))
     if not rtol and not atol and want.dtype.kind in "iub":
         return None if (want == got).all() else "values"
-    wide = numpy.complex128 if want.dtype.kind == "c" else numpy.float64  # noqa: F821
+    wide = numpy.complex128 if want.dtype.kind == "c" else numpy.float64
     want, got = want.astype(wide), got.astype(wide)
-    with numpy.errstate(all="ignore"):  # noqa: F821
-        finite = numpy.isfinite(want)  # noqa: F821
-        if not numpy.array_equal(want[~finite], got[~finite], equal_nan=True) or not numpy.isfinite(got[finite]).all():  # noqa: F821
+    with numpy.errstate(all="ignore"):
+        finite = numpy.isfinite(want)
+        if not numpy.array_equal(want[~finite], got[~finite], equal_nan=True) or not numpy.isfinite(got[finite]).all():
             return "nonfinite"
-        size = numpy.abs(want[finite])  # noqa: F821
+        size = numpy.abs(want[finite])
         bound = atol * size.max(initial=0) + rtol * size
-        return "values" if (numpy.abs(got[finite] - want[finite]) > bound).any() else None  # noqa: F821
+        return "values" if (numpy.abs(got[finite] - want[finite]) > bound).any() else None
 
 
 if __name__ == "__main__":

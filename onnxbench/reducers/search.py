@@ -7,6 +7,7 @@ to fail and returns a subset that was seen to fail.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -48,15 +49,23 @@ def _scattered(items: list[T], fails: Fails[T]) -> list[T]:
     from_the_end = True
     while pool:
         if from_the_end:
-            pool = pool[: _shortest(len(pool), lambda n, p=pool: fails([*head, *p[:n], *tail]))]  # type: ignore[misc]
+            pool = pool[: _shortest(len(pool), partial(_with_first, fails, head, pool, tail))]
             pool, tail = pool[:-1], [pool[-1], *tail]
         else:
-            pool = pool[-_shortest(len(pool), lambda n, p=pool: fails([*head, *p[-n:], *tail])) :]  # type: ignore[misc]
+            pool = pool[-_shortest(len(pool), partial(_with_last, fails, head, pool, tail)) :]
             head, pool = [*head, pool[0]], pool[1:]
         if pool and fails([*head, *tail]):
             pool = []
         from_the_end = not from_the_end
     return [*head, *tail]
+
+
+def _with_first(fails: Fails[T], head: list[T], pool: list[T], tail: list[T], count: int) -> bool:
+    return fails([*head, *pool[:count], *tail])
+
+
+def _with_last(fails: Fails[T], head: list[T], pool: list[T], tail: list[T], count: int) -> bool:
+    return fails([*head, *pool[-count:], *tail])
 
 
 def _shortest(length: int, fails: Callable[[int], bool]) -> int:

@@ -40,9 +40,10 @@ class Signature:
         """The failure, in a line."""
         match self.kind:
             case "numbers":
-                return {"values": "wrong numbers", "nonfinite": "NaN or Inf where there should be none (or the reverse)"}.get(
-                    self.detail, f"wrong {self.detail}"
-                )
+                return {
+                    "values": "wrong numbers",
+                    "nonfinite": "NaN or Inf where there should be none (or the reverse)",
+                }.get(self.detail, f"wrong {self.detail}")
             case "crash":
                 return f"the process dies with {self.detail}"
             case "timeout":

@@ -66,7 +66,10 @@ def print_reduction(report: Reduction, out: Console) -> None:
     found = "1-minimal (verified)" if report.status == "minimal" else "best so far (stopped)"
     out.print(Text(failure(report), "bold red"))
     out.print(f"  on {report.suspect} {report.versions.get(report.suspect, '')}".rstrip() + rate(report))
-    out.print(Text(f"{report.nodes_before} nodes -> {report.nodes_after}", "bold green") + Text(f"  {found}, {report.checks} checks, {report.seconds:.1f} s"))
+    out.print(
+        Text(f"{report.nodes_before} nodes -> {report.nodes_after}", "bold green")
+        + Text(f"  {found}, {report.checks} checks, {report.seconds:.1f} s")
+    )
     for culprit in report.culprits[:20]:
         out.print(f"  {culprit.operator:<24} {escape(culprit.name or culprit.output)}")
     if len(report.culprits) > 20:

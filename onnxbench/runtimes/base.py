@@ -42,8 +42,9 @@ class Spec:
 class Runtime(ABC):
     """A runtime with its options.
 
-    A new one is a subclass in a file of its own, registered under the entry-point group `onnxbench.runtimes`. Its worker
-    function gets a `Job`, sets `job.phase = "run"` once the model is loaded, and returns outputs by name or raises.
+    A new one is a subclass in a file of its own, registered under the entry-point group `onnxbench.runtimes`. Its
+    worker function gets a `Job`, sets `job.phase = "run"` once the model is loaded, and returns outputs by name or
+    raises.
 
     Attributes:
         name: what users type.

@@ -34,15 +34,16 @@ class Job:
 
 
 def perform(request: dict[str, Any]) -> dict[str, Any]:
-    """Run a job by the function named in `request["function"]`: {"outputs"} of packed values, or {"error"} with its phase."""
+    """Run a job by the function it names: {"outputs"} of packed values, or {"error"} with its phase."""
     job = Job(request)
     started = time.perf_counter()
     try:
         outputs = resolve(request["function"])(job)
+        seconds = time.perf_counter() - started
+        place = request.get("spill")
+        packed = {name: packing.spill(packing.pack(value), place) for name, value in outputs.items()}
     except MemoryError:
         raise
     except BaseException as error:
         return {"error": type(error).__name__, "message": str(error), "phase": job.phase}
-    seconds = time.perf_counter() - started
-    place = request.get("spill")
-    return {"outputs": {name: packing.spill(packing.pack(value), place) for name, value in outputs.items()}, "seconds": seconds}
+    return {"outputs": packed, "seconds": seconds}

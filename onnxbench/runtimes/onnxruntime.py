@@ -14,15 +14,18 @@ from onnxbench.runtimes.base import Runtime, Spec, as_unsupported, parse_pairs
 from onnxbench.runtimes.outcome import Outcome
 
 LEVELS = ("disable", "basic", "extended", "layout", "all")
-_NODE = re.compile(r"[Nn]ode(?: with)?(?: name)?:? ?'([^']+)'|Name:'([^']+)'|Node \(([^)]+)\)|node\. Name:'([^']+)'")
+_NODE = re.compile(
+    r"[Nn]ode(?: with)?(?: name)?:? ?'([^']+)'|Name:'([^']+)'|[Nn]ode \((.+?)\)(?= |$)|In Node, \(\"([^\"]+)\""
+)
 _PROVIDER_SUFFIX = "ExecutionProvider"
 
 
 class OnnxRuntime(Runtime):
     """Options, separated by commas; lists inside a value with `+`.
 
-    `opt=disable|basic|extended|layout|all` · `ep=CUDA+CPU` execution providers in order · `threads=N` within an operator ·
-    `mode=sequential|parallel` · `deterministic=1` · `disable=OPTIMIZER+OPTIMIZER` · `custom_ops=lib.so` · `session.KEY=VALUE`.
+    `opt=disable|basic|extended|layout|all` · `ep=CUDA+CPU` execution providers in order · `threads=N` within an
+    operator · `mode=sequential|parallel` · `deterministic=1` · `disable=OPTIMIZER+OPTIMIZER` · `custom_ops=lib.so` ·
+    `session.KEY=VALUE`.
     """
 
     name = "onnxruntime"
@@ -62,7 +65,8 @@ class OnnxRuntime(Runtime):
     def plain(self) -> OnnxRuntime | None:
         if self.options.get("opt") == "disable":
             return None
-        kept = [part for part in self.spec.arguments.split(",") if part and not part.startswith(("opt=", "disable="))]
+        parts = (part.strip() for part in self.spec.arguments.split(","))
+        kept = [part for part in parts if part and part.partition("=")[0].strip() not in ("opt", "disable")]
         return OnnxRuntime(Spec(self.name, self.spec.venv, ",".join([*kept, "opt=disable"])))
 
     def explain(self, outcome: Outcome) -> Outcome:
@@ -86,7 +90,9 @@ def venv_python(venv: str) -> str:
     for candidate in (place / "bin" / "python", place / "Scripts" / "python.exe", place):
         if candidate.is_file():
             return str(candidate.absolute())
-    raise MachineError("OB401", f"no Python in {quote(venv)}", hint=f"python3 -m venv {venv} && {venv}/bin/pip install onnxruntime")
+    raise MachineError(
+        "OB401", f"no Python in {quote(venv)}", hint=f"python3 -m venv {venv} && {venv}/bin/pip install onnxruntime"
+    )
 
 
 def _level(text: str) -> str:
@@ -135,7 +141,7 @@ _PARSERS: dict[str, Any] = {
     "custom_ops": _libraries,
 }
 
-_SCRIPT = '''\
+_SCRIPT = """\
 import os
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
@@ -176,4 +182,4 @@ def run(model_path, feeds):
 
 def version():
     return "onnxruntime " + onnxruntime.__version__
-'''
+"""

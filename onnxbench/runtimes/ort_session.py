@@ -57,9 +57,23 @@ def make_session(model: bytes, folder: str | None, options: dict[str, Any]) -> A
     for library in options.get("custom_ops", ()):
         settings.register_custom_ops_library(library)
     providers = options.get("ep") or ["CPUExecutionProvider"]
-    return onnxruntime.InferenceSession(
-        model, settings, providers=providers, disabled_optimizers=options.get("disable") or None
+    _refuse_missing(providers, onnxruntime.get_available_providers(), "is not in this build of ONNX Runtime")
+    session = onnxruntime.InferenceSession(
+        model,
+        settings,
+        providers=providers,
+        disabled_optimizers=options.get("disable") or None,
+        enable_fallback=0,  # or a session that fails is made again on the CPU, with other options
     )
+    _refuse_missing(providers, session.get_providers(), "cannot be used on this machine")
+    return session
+
+
+def _refuse_missing(wanted: list[str], there: list[str], reason: str) -> None:
+    """ONNX Runtime goes on without a provider that it lacks, and the CPU's answer passes for that provider's."""
+    for name in wanted:
+        if name not in there:
+            raise LookupError(f"execution provider {name} {reason}, which has {', '.join(there)}")
 
 
 def run_session(session: Any, feeds: dict[str, Any], fetch: list[str] | None) -> dict[str, Any]:
@@ -68,25 +82,46 @@ def run_session(session: Any, feeds: dict[str, Any], fetch: list[str] | None) ->
     names = fetch or [value.name for value in session.get_outputs()]
     used = {name: packed for name, packed in feeds.items() if name in known}
     kinds = {value.name: value.type for value in session.get_outputs()}
-    if not any(map(_is_carried, used.values())) and not any(_needs_bytes(kinds[name]) for name in names if name in kinds):
-        return dict(zip(names, session.run(names, {name: packing.unpack(packed) for name, packed in used.items()})))
-    values = {name: _to_ort(packed) for name, packed in used.items()}
-    return dict(zip(names, map(_from_ort, session.run_with_ort_values(names, values))))
+    values = {name: _to_ort(packed) if _is_carried(packed) else packing.unpack(packed) for name, packed in used.items()}
+    if not any(_needs_bytes(kinds.get(name, "")) for name in names):
+        return dict(zip(names, session.run(names, values)))
+    tensors = [name for name in names if kinds.get(name, "tensor").startswith("tensor")]
+    others = [name for name in names if name not in tensors]
+    wrapped = {name: _as_ort_value(name, value) for name, value in values.items()}
+    found = dict(zip(tensors, map(_from_ort, session.run_with_ort_values(tensors, wrapped))))
+    if others:
+        found.update(zip(others, session.run(others, values)))
+    return {name: found[name] for name in names}
 
 
 def _is_carried(packed: Any) -> bool:
-    return packed is not None and packed[0] in ("tensor", "map") and (packed[1] in packing.CARRIERS or packed[1] in packing.BITS)
+    return (
+        packed is not None
+        and packed[0] in ("tensor", "map")
+        and (packed[1] in packing.CARRIERS or packed[1] in packing.BITS)
+    )
 
 
 def _needs_bytes(kind: str) -> bool:
     return any(word in kind for word in ("bfloat16", "float8", "float4", "int4", "int2")) and kind.startswith("tensor")
 
 
+def _as_ort_value(name: str, value: Any) -> Any:
+    import onnxruntime
+
+    if isinstance(value, onnxruntime.OrtValue):
+        return value
+    if not isinstance(value, np.ndarray) or value.dtype == object:
+        kind = "strings" if isinstance(value, np.ndarray) else "a sequence or an empty optional"
+        raise TypeError(
+            f"{name}: ONNX Runtime's Python API takes no {kind} where an output has a type that numpy lacks"
+        )
+    return onnxruntime.OrtValue.ortvalue_from_numpy(value)
+
+
 def _to_ort(packed: Any) -> Any:
     import onnxruntime
 
-    if not _is_carried(packed):
-        return onnxruntime.OrtValue.ortvalue_from_numpy(packing.unpack(packed))
     element, shape = packed[1], tuple(packed[2])
     if packed[0] == "map":
         count = int(np.prod(shape, dtype=np.int64)) * np.dtype(packing.CARRIERS[element]).itemsize
@@ -108,6 +143,9 @@ def _from_ort(value: Any) -> Any:
         return value.numpy()
     element, shape = value.element_type(), tuple(value.shape())
     count = int(np.prod(shape, dtype=np.int64))
-    size = count * np.dtype(packing.CARRIERS[element]).itemsize if element in packing.CARRIERS else -(-count * packing.BITS[element] // 8)
+    size = (
+        count * np.dtype(packing.CARRIERS[element]).itemsize
+        if element in packing.CARRIERS
+        else -(-count * packing.BITS[element] // 8)
+    )
     return packing.Raw(element, shape, ctypes.string_at(value.data_ptr(), size))
-

@@ -1,14 +1,15 @@
 """Values on their way between processes, whose numpy and ml_dtypes may differ.
 
-A packed value is plain Python: ("tensor", element type, shape, bytes), ("map", element type, shape, path, offset) for one that
-lies in a file, ("strings", shape, list), ("list", items) for a sequence, None for an empty optional. Bytes are as in
-`TensorProto.raw_data`, so elements below a byte are packed, low bits first (onnx.proto, "raw_data").
+A packed value is plain Python: ("tensor", element type, shape, bytes), ("map", element type, shape, path, offset) for
+one that lies in a file, ("strings", shape, list), ("list", items) for a sequence, None for an empty optional. Bytes are
+as in `TensorProto.raw_data`, so elements below a byte are packed, low bits first (onnx.proto, "raw_data").
 
 Also imported by older interpreters (see `onnxbench.worker`): numpy only, Python 3.9 syntax.
 """
 
 from __future__ import annotations
 
+import mmap
 from typing import Any
 
 import numpy as np
@@ -70,12 +71,29 @@ def pack(value: Any) -> Any:
         keys = sorted(value)
         return ("list", [pack(np.asarray(keys)), pack(np.asarray([value[key] for key in keys]))])
     array = np.asarray(value) if not isinstance(value, np.ndarray) else value
-    if array.dtype.kind in "OUS":
+    if array.dtype.kind in "OUST":
         return ("strings", array.shape, [_text(item) for item in array.ravel()])
-    element = ELEMENT_TYPES[array.dtype.name]
-    if isinstance(array, np.memmap) and array.filename is not None and element not in BITS:
-        return ("map", element, array.shape, str(array.filename), array.offset)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    element = ELEMENT_TYPES.get(array.dtype.name, 0)
+    if not element:
+        raise TypeError(f"ONNX has no element type for {array.dtype}")
+    if element not in BITS and isinstance(array, np.memmap) and _is_in_file(array):
+        return ("map", element, array.shape, str(array.filename), _offset(array))
     return ("tensor", element, array.shape, to_bytes(array))
+
+
+def _is_in_file(array: np.memmap) -> bool:
+    """Whether the file under an array holds its elements, one after the other."""
+    mapped = array.filename is not None and array.mode != "c"
+    return mapped and array.size > 0 and array.flags.c_contiguous
+
+
+def _offset(array: np.memmap) -> int:
+    """Where a mapped array begins in its file; `array.offset` is that of the array it was sliced from."""
+    mapped = np.frombuffer(array._mmap, np.uint8)  # type: ignore[attr-defined]
+    start = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY
+    return start + array.ctypes.data - mapped.ctypes.data
 
 
 def _text(item: Any) -> str:
@@ -146,11 +164,12 @@ def from_bytes(element: int, shape: tuple[int, ...], data: bytes) -> np.ndarray:
 def _dtype(element: int) -> np.dtype[Any]:
     name = DTYPE_NAMES[element]
     try:
-        return np.dtype(name)
+        found: np.dtype[Any] = np.dtype(name)
     except TypeError:
         import ml_dtypes
 
-        return np.dtype(getattr(ml_dtypes, name))
+        found = np.dtype(getattr(ml_dtypes, name))
+    return found
 
 
 def spill(packed: Any, place: str | None) -> Any:

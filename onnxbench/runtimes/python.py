@@ -13,8 +13,8 @@ from onnxbench.runtimes.job import Job
 class PythonFunction(Runtime):
     """`python:FILE:FUNCTION`: a function of (model bytes, feeds) or of (feeds) that returns outputs by name.
 
-    A function with one parameter gets the feeds and computes the whole model itself, so it cannot run a piece of it: good
-    for comparing, and for expected values, but a reduction needs one that takes the model too.
+    A function with one parameter gets the feeds and computes the whole model itself, so it cannot run a piece of it:
+    good for comparing, and for expected values, but a reduction needs one that takes the model too.
     """
 
     name = "python"
@@ -47,9 +47,22 @@ def run_job(job: Job) -> dict[str, Any]:
     from onnxbench.runtimes import packing
 
     function = load_function(job.options["file"], job.options["function"])
+    model = whole(job) if takes_model(function) else b""
     job.phase = "run"
     feeds = {name: packing.unpack(packed) for name, packed in job.feeds.items()}
-    return dict(call(function, job.model, feeds))
+    return dict(function(model, feeds) if takes_model(function) else function(feeds))
+
+
+def whole(job: Job) -> bytes:
+    """The model with all its weights: a function that gets bytes knows no folder."""
+    from onnx import ModelProto
+
+    from onnxbench.core.model import Model
+    from onnxbench.core.placing import embedded
+
+    if job.folder is None:
+        return job.model
+    return bytes(embedded(Model(ModelProto.FromString(job.model), Path(job.folder))).SerializeToString())
 
 
 def load_function(file: str, name: str) -> Any:
@@ -60,22 +73,24 @@ def load_function(file: str, name: str) -> Any:
     folder = str(Path(file).parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    spec = importlib.util.spec_from_file_location(Path(file).stem, file)
+    spec = importlib.util.spec_from_file_location(f"onnxbench_function_{Path(file).stem}", file)
     if spec is None or spec.loader is None:
         raise ImportError(f"{file} is not a Python file")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[module.__name__] = module  # dataclasses and pickle look their module up
     spec.loader.exec_module(module)
     return getattr(module, name)
 
 
-def call(function: Any, model: bytes, feeds: dict[str, Any]) -> Any:
-    """`function(model, feeds)` if it takes two arguments, else `function(feeds)`."""
+def takes_model(function: Any) -> bool:
+    """Whether it wants the model before the feeds: two parameters or more without a default."""
     import inspect
 
-    return function(model, feeds) if len(inspect.signature(function).parameters) > 1 else function(feeds)
+    required = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+    return len(required) > 1
 
 
-_SCRIPT = '''\
+_SCRIPT = """\
 import importlib.util
 import inspect
 import pathlib
@@ -86,16 +101,16 @@ FILE, FUNCTION = {file}, {function}
 
 def run(model_path, feeds):
     sys.path.insert(0, str(pathlib.Path(FILE).parent))
-    spec = importlib.util.spec_from_file_location(pathlib.Path(FILE).stem, FILE)
-    module = importlib.util.module_from_spec(spec)
+    spec = importlib.util.spec_from_file_location("function_" + pathlib.Path(FILE).stem, FILE)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     function = getattr(module, FUNCTION)
     phase("run")
-    if len(inspect.signature(function).parameters) > 1:
+    if sum(p.default is p.empty for p in inspect.signature(function).parameters.values()) > 1:
         return dict(function(pathlib.Path(model_path).read_bytes(), feeds))
     return dict(function(feeds))
 
 
 def version():
     return FUNCTION + " of " + FILE
-'''
+"""

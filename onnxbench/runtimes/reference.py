@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnxbench.errors import UsageError
+from onnxbench.errors import UsageError, quote
 from onnxbench.runtimes.base import Runtime, Spec, as_unsupported
 from onnxbench.runtimes.job import Job
 from onnxbench.runtimes.outcome import Outcome
@@ -20,7 +20,7 @@ class Reference(Runtime):
 
     def parse(self, spec: Spec) -> dict[str, Any]:
         if spec.arguments:
-            raise UsageError("OB205", f"reference takes no options: {spec}")
+            raise UsageError("OB205", f"reference takes no options: {quote(str(spec))}")
         return {}
 
     def version(self) -> str:
@@ -29,7 +29,10 @@ class Reference(Runtime):
         return onnx.__version__
 
     def explain(self, outcome: Outcome) -> Outcome:
-        lacking = outcome.error in ("OpRunNotImplementedError", "NotImplementedError") or "No implementation" in outcome.message
+        lacking = (
+            outcome.error in ("OpRunNotImplementedError", "NotImplementedError")
+            or "No implementation" in outcome.message
+        )
         return as_unsupported(outcome) if outcome.kind == "error" and lacking else outcome
 
     def script(self) -> str:
@@ -57,7 +60,7 @@ def run_job(job: Job) -> dict[str, Any]:
     return dict(zip(names, evaluator.run(names, feeds), strict=True))
 
 
-_SCRIPT = '''\
+_SCRIPT = """\
 import onnx
 from onnx.reference import ReferenceEvaluator
 
@@ -70,4 +73,4 @@ def run(model_path, feeds):
 
 def version():
     return "the reference evaluator of onnx " + onnx.__version__
-'''
+"""

@@ -36,7 +36,15 @@ def test_the_bundle_is_whole_and_fails_by_itself_without_onnxbench(bench, relu_c
     assert bench("reduce", relu_clip, "--bundle", "repro").returncode == 0
     folder = tmp_path / "repro"
     here = {path.name for path in folder.iterdir()}
-    assert here >= {"model.onnx", "model.onnxtxt", "inputs.npz", "repro.py", "REPORT.md", "report.json", "test_data_set_0"}
+    assert here >= {
+        "model.onnx",
+        "model.onnxtxt",
+        "inputs.npz",
+        "repro.py",
+        "REPORT.md",
+        "report.json",
+        "test_data_set_0",
+    }
     blocked = "import sys; sys.modules['onnxbench'] = None; import runpy; sys.argv = ['repro.py']; "
     run = f"{blocked}runpy.run_path('repro.py', run_name='__main__')"
     assert subprocess.run([sys.executable, "-c", run], cwd=folder, check=False).returncode == 1
@@ -174,7 +182,18 @@ def test_an_interrupted_search_hands_back_the_best_so_far(tmp_path, number, code
         tmp_path / "m.onnx",
         f'<ir_version: 8, opset_import: ["": 17]> g (float[N] t0) => (float[N] t64) {{ {nodes} }}',
     )
-    arguments = ["reduce", model, "-r", "misbehaving:ops=Softsign,do=sleep", "--timeout", "6", "--bundle", "b", "--json", "-v"]
+    arguments = [
+        "reduce",
+        model,
+        "-r",
+        "misbehaving:ops=Softsign,do=sleep",
+        "--timeout",
+        "6",
+        "--bundle",
+        "b",
+        "--json",
+        "-v",
+    ]
     returned, out, _ = interrupted(tmp_path, arguments, number, "32 nodes left")
     said = json.loads(out)
     assert (returned, said["status"], said["interrupted"]) == (code, "best", int(number))

@@ -92,6 +92,8 @@ def test_equal_sizes_are_equal_however_they_came_about():
     assert isinstance(n * 0, int)
 
 
-@pytest.mark.parametrize("text", ["a.b-c", "", "N[0]", "__import__('os')", "1/0", "N//0", "f(x)", "((((", "2**-1", "9**999"])
+@pytest.mark.parametrize(
+    "text", ["a.b-c", "", "N[0]", "__import__('os')", "1/0", "N//0", "f(x)", "((((", "2**-1", "9**999"]
+)
 def test_what_is_no_arithmetic_is_not_read_as_such(text):
     assert parse(text) is None

@@ -46,7 +46,7 @@ def run_job(job: Job) -> dict[str, Any]:
     return misbehaving_faults.run_faulty(job.model, job.folder, feeds, job.fetch, job.options, phase)
 
 
-_SCRIPT = '''
+_SCRIPT = """
 
 def run(model_path, feeds):
     with open(model_path, "rb") as file:
@@ -55,4 +55,4 @@ def run(model_path, feeds):
 
 def version():
     return "misbehaving 0"
-'''
+"""

@@ -1,0 +1,257 @@
+"""`onnxbench inspect`."""
+
+from __future__ import annotations
+
+import json as json_format
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from onnxbench.commands import _options as options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from onnxbench.core.model import Model
+    from onnxbench.core.shapes import Shapes
+    from onnxbench.inspecting.inspection import Inspection
+    from onnxbench.runtimes.base import Limits
+
+ASK = "What to ask"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("inspect", short_help="Say what is in a model, what it costs, what is wrong with it.")(inspect)
+
+
+def inspect(
+    models: Annotated[list[str], typer.Argument(metavar="MODEL...", help="Model files, folders, patterns, or -.")],
+    shape: options.Shapes = None,
+    dim: options.Dims = None,
+    depth: Annotated[
+        int, typer.Option("--depth", metavar="N", min=0, rich_help_panel=ASK, help="Levels of the block view.")
+    ] = 2,
+    find: Annotated[
+        str | None,
+        typer.Option("--find", metavar="SELECTION", rich_help_panel=ASK, help="What a selection selects."),
+    ] = None,
+    node: Annotated[
+        str | None, typer.Option("--node", metavar="NAME", rich_help_panel=ASK, help="Everything about one node.")
+    ] = None,
+    value: Annotated[
+        str | None,
+        typer.Option("--value", metavar="NAME", rich_help_panel=ASK, help="Who makes a value, who reads it, its type."),
+    ] = None,
+    text: Annotated[
+        bool, typer.Option("--text", rich_help_panel=ASK, help="The model as ONNX text, large tensors left out.")
+    ] = False,
+    diff: Annotated[
+        str | None,
+        typer.Option("--diff", metavar="OTHER", rich_help_panel=ASK, help="What is different in another model."),
+    ] = None,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-on", metavar="CODE,...", rich_help_panel=ASK, help="Exit with 1 if such a problem is there."
+        ),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", rich_help_panel=options.SHOW, help="Every row, not only the first ones.")
+    ] = False,
+    timeout: options.Timeout = 60.0,
+    max_memory: options.MaxMemory = "80%",
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+    color: options.Color = "auto",
+) -> int:
+    """Say what is in a model, what it costs, and what is wrong with it.
+
+    Reads no external weights, and works on files that ONNX's checker refuses. Several models, a folder or a pattern
+    give a table, one row a model.
+    """
+    from onnxbench.commands import _parse
+    from onnxbench.core.files import find_models, is_plural
+    from onnxbench.render.console import Progress, console
+
+    asked = [
+        name
+        for name, given in (("--find", find), ("--node", node), ("--value", value), ("--diff", diff))
+        if given is not None
+    ]
+    asked += ["--text"] if text else []
+    plural = is_plural(models)
+    _refuse_mixture(asked, plural)
+    ask = _Ask(
+        _parse.sizes(shape, dim),
+        depth,
+        _parse.limits(timeout, max_memory),
+        _problem_codes(fail_on),
+        everything,
+        json,
+        console(color),
+    )
+    if plural:
+        return _table(ask, find_models(models), Progress(quiet, verbose))
+    if asked:
+        return _answer(ask, models[0], find=find, node=node, value=value, diff=diff)
+    return _whole(ask, models[0])
+
+
+@dataclass(frozen=True)
+class _Ask:
+    sizes: tuple[dict[str, tuple[int, ...]], dict[str, int]]
+    depth: int
+    limits: Limits
+    fail_on: tuple[str, ...]
+    everything: bool
+    json: bool
+    out: Console
+
+    def inspect(self, model: Model) -> Inspection:
+        from onnxbench.inspecting.inspect import inspect as run
+
+        return run(
+            model,
+            dims=self.sizes[1],
+            input_shapes=self.sizes[0],
+            depth=self.depth,
+            timeout=self.third,
+            memory=self.limits.memory,
+            fail_on=self.fail_on,
+        )
+
+    def shapes(self, model: Model) -> Shapes:
+        from onnxbench.core.shapes import propagate
+
+        return propagate(model, dims=self.sizes[1], shapes=self.sizes[0], timeout=self.third, memory=self.limits.memory)
+
+    @property
+    def third(self) -> float | None:
+        """Inference and the checker share a third of the time of a run."""
+        return self.limits.timeout / 6 if self.limits.timeout is not None else None
+
+    def say(self, data: dict[str, Any]) -> None:
+        typer.echo(json_format.dumps(data, indent=1, allow_nan=False))
+
+
+def _whole(ask: _Ask, path: str) -> int:
+    from onnxbench.core.model import load
+    from onnxbench.render.inspection import print_inspection
+
+    report = ask.inspect(load(path))
+    verdict = _verdict(report)
+    if ask.json:
+        ask.say({**report.to_dict(), **({"error": verdict} if verdict else {})})
+    else:
+        print_inspection(report, ask.out, everything=ask.everything)
+        if verdict:
+            typer.echo(f"error[{verdict['code']}]: {verdict['message']}", err=True)
+    return report.exit_code
+
+
+def _verdict(report: Inspection) -> dict[str, str] | None:
+    from onnxbench.errors import escape
+
+    if report.invalid:
+        first = report.invalid[0]
+        message = f"{report.model} is invalid: {first.code}, {first.place}: {first.message}"
+        return {"code": "OB305", "message": escape(message), "hint": escape(first.hint)}
+    if report.failing:
+        codes = ", ".join(dict.fromkeys(problem.code for problem in report.failing))
+        return {"code": "OB105", "message": f"{report.model} has problems that --fail-on names: {codes}", "hint": ""}
+    return None
+
+
+def _table(ask: _Ask, paths: list[str], progress: Callable[[str], None]) -> int:
+    from onnxbench.inspecting.zoo import inspect_all
+    from onnxbench.render.zoo import print_zoo
+
+    zoo = inspect_all(paths, ask.inspect, lambda done, total, path: progress(f"{done + 1} of {total} models: {path}"))
+    progress.close()  # type: ignore[attr-defined]
+    if ask.json:
+        ask.say(zoo.to_dict())
+    else:
+        print_zoo(zoo, ask.out, everything=ask.everything)
+    if zoo.exit_code:
+        wrong = sum(bool(getattr(model, "exit_code", 3)) for model in zoo.models)
+        typer.echo(
+            f"error[OB305]: {wrong} of {len(zoo.models)} models are invalid or have problems that were asked for",
+            err=True,
+        )
+    return zoo.exit_code
+
+
+def _answer(ask: _Ask, path: str, *, find: str | None, node: str | None, value: str | None, diff: str | None) -> int:
+    from onnxbench.core.graph import GraphView
+    from onnxbench.core.model import load
+    from onnxbench.inspecting import look
+    from onnxbench.render.look import print_diff, print_look
+
+    model = load(path)
+    if diff is not None:
+        from onnxbench.inspecting.diff import diff as compare
+
+        difference = compare(model, load(diff), ask.shapes)
+        if ask.json:
+            ask.say(difference.to_dict())
+        else:
+            print_diff(difference, ask.out, everything=ask.everything)
+        if not difference.same:
+            typer.echo(f"error[OB106]: {model.label} and {difference.after} differ", err=True)
+        return difference.exit_code
+    if find is None and node is None and value is None:
+        return _text(ask, model)
+    view, shapes = GraphView(model.proto, model.proto.graph), ask.shapes(model)
+    if find is not None:
+        found = look.look_for(view, shapes, find)
+    elif node is not None:
+        found = look.look_at_node_named(view, shapes, node)
+    else:
+        found = look.look_at_value(view, shapes, value or "")
+    if ask.json:
+        ask.say(found.to_dict())
+    else:
+        print_look(found, ask.out, everything=ask.everything)
+    return 0
+
+
+def _text(ask: _Ask, model: Model) -> int:
+    from onnxbench.errors import ModelError
+    from onnxbench.inspecting.elided import elided_text
+
+    text = elided_text(model.proto, timeout=ask.limits.timeout)
+    if text is None:
+        raise ModelError(
+            "OB305", f"ONNX cannot print {model.label}", hint="onnxbench inspect shows what is wrong with it"
+        )
+    if ask.json:
+        ask.say({"schema": "onnxbench.text/1", "text": text})
+    else:
+        typer.echo(text, nl=False)
+    return 0
+
+
+def _refuse_mixture(asked: list[str], plural: bool) -> None:
+    from onnxbench.errors import UsageError
+
+    if len(asked) > 1:
+        raise UsageError("OB201", f"{' and '.join(asked)} ask for different things", hint="one at a time")
+    if asked and plural:
+        raise UsageError("OB201", f"{asked[0]} looks at one model", hint="name one file")
+
+
+def _problem_codes(text: str | None) -> tuple[str, ...]:
+    from onnxbench.errors import UsageError, quote
+    from onnxbench.inspecting.problems import catalogue
+
+    codes = tuple(code.strip().upper() for code in (text or "").split(",") if code.strip())
+    unknown = next((code for code in codes if code not in catalogue()), None)
+    if unknown is not None:
+        raise UsageError(
+            "OB201", f"no problem has the code {quote(unknown)}", hint=f"there are {', '.join(catalogue())}"
+        )
+    return codes

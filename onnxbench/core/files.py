@@ -1,0 +1,58 @@
+"""From what a user names to model files: files, folders, patterns."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from pathlib import Path
+
+from onnxbench.errors import ModelError, quote
+
+#: Suffixes that a folder is searched for; a file that is named may have any.
+SUFFIXES = (".onnx", ".onnxtxt", ".textproto", ".pb")
+#: Names of data beside models, which have the suffix of a model.
+_DATA = ("input_", "output_")
+
+
+def find_models(named: Sequence[str]) -> list[str]:
+    """The files that arguments name, in their order, each once; what a folder or a pattern holds is sorted.
+
+    A name that is neither folder nor pattern is kept as it is, so that opening it says what is wrong with it.
+
+    Raises:
+        ModelError: OB301 for a folder or a pattern without a model.
+    """
+    found: dict[str, None] = {}
+    for text in named:
+        found.update(dict.fromkeys(_expand(text)))
+    return list(found)
+
+
+def is_plural(named: Sequence[str]) -> bool:
+    """Whether arguments ask for a table: several, a folder, or a pattern."""
+    return len(named) > 1 or _is_folder(named[0]) or _is_pattern(named[0])
+
+
+def _expand(text: str) -> list[str]:
+    if _is_folder(text):
+        inside = sorted(str(path) for path in Path(text).rglob("*") if _is_model(path))
+    elif _is_pattern(text):
+        matches = glob.glob(text, recursive=True)  # noqa: PTH207 -- a pattern may be absolute
+        inside = sorted(path for path in matches if Path(path).is_file())
+    else:
+        return [text]
+    if not inside:
+        raise ModelError("OB301", f"no model in {quote(text)}", hint=f"models end with {', '.join(SUFFIXES)}")
+    return inside
+
+
+def _is_model(path: Path) -> bool:
+    return path.suffix in SUFFIXES and path.is_file() and not (path.suffix == ".pb" and path.name.startswith(_DATA))
+
+
+def _is_folder(text: str) -> bool:
+    return text != "-" and Path(text).is_dir()
+
+
+def _is_pattern(text: str) -> bool:
+    return any(character in text for character in "*?[") and not Path(text).exists()

@@ -1,0 +1,1 @@
+"""What is in a model, what it costs, what is wrong with it."""

@@ -1,0 +1,100 @@
+"""A model by its blocks: the scopes that exporters leave in node names or metadata."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from onnx import NodeProto
+
+from onnxbench.core.graph import GraphView
+from onnxbench.core.symbolic import Size
+from onnxbench.inspecting.costs import Costs
+from onnxbench.inspecting.header import elements
+
+NAME_SCOPES, CLASS_HIERARCHY = "pkg.torch.onnx.name_scopes", "pkg.torch.onnx.class_hierarchy"
+STACK_TRACE = "pkg.torch.onnx.stack_trace"
+
+
+@dataclass(slots=True)
+class Block:
+    """A scope: nodes, parameters and multiply-accumulates in it and below; `line` is the source line of its first node."""
+
+    name: str
+    nodes: int = 0
+    parameters: int = 0
+    macs: Size = 0
+    line: str = ""
+    blocks: list[Block] = field(default_factory=list)
+
+
+def blocks(view: GraphView, costs: Costs, depth: int) -> Block:
+    """The tree of scopes down to a depth, in order of first appearance; nodes without a scope count at the root.
+
+    A shared initializer counts for the first block that reads it.
+    """
+    root = Block("")
+    index: dict[tuple[str, ...], Block] = {(): root}
+    seen: set[str] = set()
+    for node, cost in zip(view.nodes, costs.nodes, strict=True):
+        path = scopes(node.proto)[:depth]
+        parameters = 0
+        for name in node.inputs:
+            if name in view.initializers and name not in seen:
+                seen.add(name)
+                parameters += elements(view.initializers[name])
+        for level in range(len(path) + 1):
+            block = _block(index, path[:level])
+            block.nodes += 1
+            block.parameters += parameters
+            block.macs = block.macs + (cost.macs or 0)
+            block.line = block.line or source_line(node.proto)
+    return root
+
+
+def _block(index: dict[tuple[str, ...], Block], path: tuple[str, ...]) -> Block:
+    if path not in index:
+        index[path] = Block(path[-1])
+        _block(index, path[:-1]).blocks.append(index[path])
+    return index[path]
+
+
+def scopes(node: NodeProto) -> tuple[str, ...]:
+    """The scopes that a node lies in, outermost first: from PyTorch's metadata if it is there, else from the name.
+
+    PyTorch writes a list of dotted paths, each a prefix of the next, and the node's own name last.
+    """
+    for entry in node.metadata_props:
+        if entry.key == NAME_SCOPES and (listed := _listed(entry.value)):
+            return _steps(listed[:-1])
+    parts = [part for part in node.name.split("/") if part]
+    return tuple(parts[:-1]) if "/" in node.name else ()
+
+
+def _listed(text: str) -> list[str]:
+    try:
+        found = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return []
+    return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+
+
+def _steps(paths: list[str]) -> tuple[str, ...]:
+    """["", "layer", "layer.0"] as ("layer", "0")."""
+    steps: list[str] = []
+    before = ""
+    for path in filter(None, paths):
+        steps.append(path.removeprefix(f"{before}.") if before else path)
+        before = path
+    return tuple(steps)
+
+
+def source_line(node: NodeProto) -> str:
+    """The innermost line of the user's code, as "model.py:123", from PyTorch's stack trace; "" if there is none."""
+    trace = next((entry.value for entry in node.metadata_props if entry.key == STACK_TRACE), "")
+    lines = [line.strip() for line in trace.splitlines() if line.strip().startswith("File ")]
+    if not lines:
+        return ""
+    parts = lines[-1].split('"')
+    number = lines[-1].partition(", line ")[2].partition(",")[0]
+    return f"{parts[1].rsplit('/', 1)[-1]}:{number}" if len(parts) > 2 else ""

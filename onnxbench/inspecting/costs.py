@@ -1,0 +1,224 @@
+"""What a model costs: multiply-accumulates, and the peak of live activation memory.
+
+Both are sizes (`core.symbolic`): numbers where every dimension is known, expressions of the model's symbols where not. What
+cannot be told at all is counted apart, so that a sum never hides it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from onnxbench.core.graph import GraphView, Node
+from onnxbench.core.shapes import Shapes
+from onnxbench.core.symbolic import Expr, Size, largest
+from onnxbench.core.tensors import element_bits
+from onnxbench.inspecting.macs import macs_of
+from onnxbench.inspecting.matching import attribute_key
+
+
+@dataclass(slots=True)
+class NodeCost:
+    """Of one node: `macs` is None if a dimension that counts is unknown; `live` is the memory in use while it runs, bytes."""
+
+    node: Node
+    macs: Size | None
+    live: Size | None
+
+
+@dataclass(slots=True)
+class Costs:
+    """Of a graph.
+
+    Attributes:
+        nodes: in file order, of the top graph; a node with bodies or a function holds what those cost.
+        macs: the sum over nodes whose cost is known; for `If` the dearest branch.
+        unknown: nodes whose cost cannot be told, bodies included.
+        peak: bytes of activations alive at once, inputs and outputs included and weights not, in file order without reuse in
+            place; the largest of several expressions if none is larger for all symbols.
+        peak_at: the node that runs at the peak.
+        unsized: values whose size cannot be told; they are not in `peak`.
+    """
+
+    nodes: list[NodeCost] = field(default_factory=list)
+    macs: Size = 0
+    unknown: int = 0
+    peak: Size = 0
+    peak_at: Node | None = None
+    unsized: int = 0
+
+
+def costs(view: GraphView, shapes: Shapes) -> Costs:
+    """The costs of a graph; linear in its nodes."""
+    result = Costs()
+    counter = _Counter(shapes)
+    counts = [counter.node(view, node) for node in view.nodes]
+    live, result.unsized = live_memory(view, shapes)
+    result.nodes = [NodeCost(n, m, b) for n, m, b in zip(view.nodes, counts, live, strict=True)]
+    for count in counts:
+        result.macs = result.macs + (count or 0)
+    result.unknown = counter.unknown
+    result.peak, result.peak_at = _peak(result.nodes)
+    return result
+
+
+def _peak(nodes: Sequence[NodeCost]) -> tuple[Size, Node | None]:
+    """The memory that no other node needs more of; a maximum of expressions if it depends on the symbols."""
+    best: list[tuple[Size, Node]] = []
+    for cost in nodes:
+        if cost.live is None or any(at_least(size, cost.live) for size, _ in best):
+            continue
+        best = [(size, node) for size, node in best if not at_least(cost.live, size)] + [(cost.live, cost.node)]
+    if not best:
+        return 0, None
+    return largest(*(size for size, _ in best)), best[0][1]
+
+
+def at_least(one: Size, other: Size) -> bool:
+    """Whether a size is never smaller than another, whatever sizes of 1 and more the symbols have (sufficient, not necessary)."""
+    gap = one - other
+    if isinstance(gap, int):
+        return gap >= 0
+    # With every symbol at 1 or more a product is at least each of its parts, so negative terms are paid by larger ones.
+    positive = {m: f for m, f in gap.terms.items() if f > 0}
+    owed = [(m, -f) for m, f in gap.terms.items() if f < 0]
+    for monomial, debt in owed:
+        for bigger in list(positive):
+            if debt and _covers(dict(bigger), dict(monomial)):
+                paid = min(debt, positive[bigger])
+                positive[bigger] -= paid
+                debt -= paid
+        if debt:
+            return False
+    return True
+
+
+def _covers(bigger: Mapping[object, int], smaller: Mapping[object, int]) -> bool:
+    return all(bigger.get(atom, 0) >= power for atom, power in smaller.items())
+
+
+def byte_size(shapes: Shapes, name: str) -> Size | None:
+    """Bytes of a value; None if its type or a dimension is unknown. Strings have no size of their own: 0."""
+    element, dims = shapes.element(name), shapes.dims(name)
+    if element is None or dims is None:
+        return None
+    bits = element_bits(element)
+    if bits is None:
+        return 0
+    count: Size = 1
+    for dim in dims:
+        if dim is None:
+            return None
+        count = count * dim
+    if isinstance(count, int):
+        return -(-count * bits // 8)
+    return count * (bits // 8) if bits >= 8 else (count * bits + 7) // 8
+
+
+def live_memory(view: GraphView, shapes: Shapes) -> tuple[list[Size | None], int]:
+    """Bytes alive while each node of a graph runs, and how many values have no known size.
+
+    A value lives from the node that makes it (an input: from the start) to the last node that reads it (an output: to the
+    end). Initializers are weights and not counted. Order: the file's, or a runnable one if the file is unsorted.
+    """
+    order = view.order if not _is_sorted(view) else view.nodes
+    place = {node.index: i for i, node in enumerate(order)}
+    weights = {*view.initializers, *view.sparse}
+    last: dict[str, int] = dict.fromkeys((n for n in view.outputs), len(order))
+    for node in order:
+        for name in node.inputs:
+            if last.get(name, -1) < len(order):
+                last[name] = place[node.index]
+    unsized = 0
+    dying: list[Size] = [0] * (len(order) + 1)
+    current: Size = 0
+    alive_at: dict[int, Size] = {}
+    for name in view.inputs:
+        if name in weights or name not in last:
+            continue
+        size = byte_size(shapes, name)
+        if size is None:
+            unsized += 1
+            continue
+        current = current + size
+        dying[last[name]] = dying[last[name]] + size
+    for i, node in enumerate(order):
+        for name in node.outputs:
+            if not name:
+                continue
+            size = 0 if node.proto.op_type == "Constant" else byte_size(shapes, name)
+            if size is None:
+                unsized += 1
+                continue
+            current = current + size
+            end = last.get(name, i)
+            dying[end] = dying[end] + size
+        alive_at[node.index] = current
+        current = current - dying[i]
+    return [alive_at[node.index] for node in view.nodes], unsized
+
+
+def _is_sorted(view: GraphView) -> bool:
+    return all(
+        view.producer[name].index < node.index for node in view.nodes for name in node.inputs if name in view.producer
+    )
+
+
+@dataclass(slots=True)
+class _Counter:
+    """Counts multiply-accumulates through bodies and functions."""
+
+    shapes: Shapes
+    unknown: int = 0
+    _calls: dict[Hashable, tuple[Size, int]] = field(default_factory=dict)
+
+    def node(self, view: GraphView, node: Node) -> Size | None:
+        bodies = view.bodies(node)
+        if bodies:
+            return self._control_flow(view, node, bodies)
+        if view.function_of(node) is not None:
+            return self._call(view, node)
+        count = macs_of(view, node, self.shapes)
+        if count is None:
+            self.unknown += 1
+        return count
+
+    def _graph(self, view: GraphView) -> Size:
+        total: Size = 0
+        for node in view.nodes:
+            total = total + (self.node(view, node) or 0)
+        return total
+
+    def _control_flow(self, view: GraphView, node: Node, bodies: Sequence[tuple[str, GraphView]]) -> Size | None:
+        inner = [self._scoped(body) for _, body in bodies]
+        if node.proto.op_type == "If":
+            return largest(*inner)
+        if not any(inner):
+            return 0
+        rounds = self.shapes.rounds(view, node)
+        if rounds is None:
+            self.unknown += 1
+            return None
+        return inner[0] * rounds if isinstance(inner[0], Expr) else rounds * inner[0]
+
+    def _scoped(self, body: GraphView) -> Size:
+        inside = _Counter(self.shapes.of(body), self.unknown, self._calls)
+        total = inside._graph(body)
+        self.unknown = inside.unknown
+        return total
+
+    def _call(self, view: GraphView, node: Node) -> Size | None:
+        """Counted once for calls that look alike: functions that call each other twice would take for ever else."""
+        alike = (
+            (node.proto.domain, node.proto.op_type, node.proto.overload),
+            tuple(self.shapes.dims(name) for name in node.inputs),
+            tuple(attribute_key(attribute) for attribute in node.proto.attribute),
+        )
+        if alike not in self._calls:
+            before, body = self.unknown, view.call(node)
+            count = self._scoped(body) if body is not None else 0
+            self._calls[alike] = (count, self.unknown - before)
+            return count
+        count, unknown = self._calls[alike]
+        self.unknown += unknown
+        return count

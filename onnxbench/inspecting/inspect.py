@@ -1,0 +1,100 @@
+"""Look at a model: what is in it, what it costs, what is wrong with it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from onnxbench.core import check, shapes
+from onnxbench.core.graph import GraphView
+from onnxbench.core.model import Model
+from onnxbench.core.shapes import Shapes
+from onnxbench.core.symbolic import Size
+from onnxbench.errors import ModelError
+from onnxbench.inspecting import costs as costing
+from onnxbench.inspecting.blocks import blocks
+from onnxbench.inspecting.header import header
+from onnxbench.inspecting.inspection import Cost, Inspection, NodeRow, Values, shown
+from onnxbench.inspecting.lighten import lighten
+from onnxbench.inspecting.operators import operators
+from onnxbench.inspecting.problems import Facts, find_problems
+from onnxbench.inspecting.rules.graph import dead_nodes
+from onnxbench.inspecting.rules.validity import tensor_faults
+from onnxbench.inspecting.structure import label, structure
+from onnxbench.inspecting.tensors import tensors_of
+
+
+def inspect(
+    model: Model,
+    *,
+    dims: Mapping[str, int] | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    depth: int = 2,
+    timeout: float | None = 20.0,
+    memory: int | None = None,
+    fail_on: Sequence[str] = (),
+) -> Inspection:
+    """Everything about one model.
+
+    No external weights are read, and embedded ones are let go of: afterwards `model.proto` has lost the payload of its large
+    tensors. Broken models are shown as far as they parse; their faults are among the problems.
+
+    Args:
+        model: as loaded; not to be used for its weights afterwards.
+        dims: numbers for symbols.
+        input_shapes: shapes for inputs.
+        depth: levels of the block view.
+        timeout: seconds for shape inference and the checker, each.
+        memory: their cap in bytes.
+        fail_on: problem codes that make the exit code 1.
+    """
+    view = GraphView(model.proto, model.proto.graph)
+    stored = tensors_of(model, view)  # before the weights go: equal ones are told by their bytes
+    faults = tensor_faults(model)
+    head = header(model, view)
+    light = dataclasses.replace(model, proto=lighten(model.proto))
+    view = GraphView(light.proto, light.proto.graph)
+    known = shapes.propagate(light, dims=dims or {}, shapes=input_shapes or {}, timeout=timeout, memory=memory)
+    complaint = check.fault(light, timeout=timeout, memory=memory)
+    used = operators(view)
+    cost = _costs(view, known)
+    facts = Facts(light, view, known, used, stored, faults, complaint, known.note)
+    return Inspection(
+        model=model.label,
+        path=str(model.path) if model.path is not None else None,
+        header=head,
+        operators=used,
+        cost=_shown(cost),
+        values=_values(view, known),
+        tensors=stored,
+        structure=structure(view, known),
+        blocks=blocks(view, cost, depth),
+        dead_nodes=len(dead_nodes(view)),
+        problems=find_problems(facts),
+        fail_on=tuple(fail_on),
+    )
+
+
+def _costs(view: GraphView, known: Shapes) -> costing.Costs:
+    try:
+        return costing.costs(view, known)
+    except ModelError:  # a circle, or a function that reaches itself: a problem, and there is no order to run in
+        nodes = [costing.NodeCost(node, None, None) for node in view.nodes]
+        return costing.Costs(nodes, unknown=len(nodes), unsized=len(nodes))
+
+
+def _shown(cost: costing.Costs) -> Cost:
+    rows = [NodeRow(label(c.node.proto), c.node.proto.op_type, shown(c.macs), shown(c.live)) for c in cost.nodes]
+    at = label(cost.peak_at.proto) if cost.peak_at is not None else ""
+    return Cost(_text(cost.macs), cost.unknown, _text(cost.peak), at, cost.unsized, rows)
+
+
+def _text(size: Size) -> int | str:
+    return size if isinstance(size, int) else str(size)
+
+
+def _values(view: GraphView, known: Shapes) -> Values:
+    names = [name for node in view.nodes for name in node.outputs if name]
+    ranked = [dims for name in names if (dims := known.dims(name)) is not None]
+    shaped = sum(all(dim is not None for dim in dims) for dims in ranked)
+    return Values(len(names), sum(known.type(name) is not None for name in names), len(ranked), shaped)

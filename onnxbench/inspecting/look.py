@@ -1,0 +1,184 @@
+"""A closer look: one node, one value, or what a selection selects."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from onnx import AttributeProto, helper
+
+from onnxbench.core.graph import GraphView, Node
+from onnxbench.core.nearest import not_found
+from onnxbench.core.select import select
+from onnxbench.core.shapes import Shapes
+from onnxbench.core.tensors import type_name
+from onnxbench.errors import escape
+from onnxbench.inspecting.blocks import STACK_TRACE, scopes, source_line
+from onnxbench.inspecting.costs import byte_size
+from onnxbench.inspecting.inspection import shown
+from onnxbench.inspecting.macs import macs_of
+from onnxbench.inspecting.operators import schema_of
+
+_LONG = 120  # characters of an attribute's value
+
+
+@dataclass(slots=True)
+class ValueLook:
+    """One value: how it comes about, its type as text, its bytes, who makes it and who reads it."""
+
+    name: str
+    kind: str
+    type: str
+    bytes: int | str | None
+    producer: str | None
+    consumers: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class NodeLook:
+    """One node with all that touches it."""
+
+    name: str
+    operator: str
+    domain: str
+    since: int | None
+    index: int
+    inputs: list[ValueLook]
+    outputs: list[ValueLook]
+    attributes: dict[str, str]
+    scopes: list[str]
+    line: str
+    stack_trace: str
+    metadata: dict[str, str]
+    doc: str
+    macs: int | str | None
+
+
+@dataclass(slots=True)
+class Look:
+    """What was asked for."""
+
+    nodes: list[NodeLook]
+    values: list[ValueLook]
+
+    @property
+    def exit_code(self) -> int:
+        return 0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"schema": "onnxbench.look/1", **asdict(self)}
+
+
+def look_for(view: GraphView, shapes: Shapes, selection: str) -> Look:
+    """What a selection selects.
+
+    Raises:
+        NameNotFound: OB303 if nothing.
+        UsageError: OB204 if it cannot be read.
+    """
+    chosen = select(view, selection)
+    return Look(
+        [look_at_node(view, shapes, node) for node in chosen.nodes], [_value(view, shapes, v) for v in chosen.values]
+    )
+
+
+def look_at_node_named(view: GraphView, shapes: Shapes, name: str) -> Look:
+    """All nodes of a name; an unnamed node goes by what it makes.
+
+    Raises:
+        NameNotFound: OB303 with the nearest names.
+    """
+    nodes = view.by_name.get(name) or ([view.producer[name]] if name in view.producer else [])
+    if not nodes:
+        raise not_found("node", name, view.by_name)
+    return Look([look_at_node(view, shapes, node) for node in nodes], [])
+
+
+def look_at_value(view: GraphView, shapes: Shapes, name: str) -> Look:
+    """One value.
+
+    Raises:
+        NameNotFound: OB303 with the nearest names.
+    """
+    if not view.defines(name):
+        raise not_found("value", name, view.values())
+    return Look([], [_value(view, shapes, name)])
+
+
+def look_at_node(view: GraphView, shapes: Shapes, node: Node) -> NodeLook:
+    """One node."""
+    proto = node.proto
+    domain = "" if proto.domain == "ai.onnx" else proto.domain
+    schema = schema_of(domain, proto.op_type, view.opsets.get(domain, 0))
+    metadata = {entry.key: entry.value for entry in proto.metadata_props}
+    return NodeLook(
+        name=proto.name,
+        operator=proto.op_type,
+        domain=domain,
+        since=schema.since_version if schema is not None else None,
+        index=node.index,
+        inputs=[_value(view, shapes, name) for name in node.inputs],
+        outputs=[_value(view, shapes, name) for name in node.outputs],
+        attributes={attribute.name: attribute_text(attribute) for attribute in proto.attribute},
+        scopes=list(scopes(proto)),
+        line=source_line(proto),
+        stack_trace=metadata.pop(STACK_TRACE, ""),
+        metadata=metadata,
+        doc=proto.doc_string,
+        macs=shown(macs_of(view, node, shapes)),
+    )
+
+
+def attribute_text(attribute: AttributeProto) -> str:
+    """An attribute's value in a few words."""
+    if attribute.ref_attr_name:
+        return f"@{attribute.ref_attr_name}"
+    if attribute.type == AttributeProto.GRAPH:
+        return f"graph of {len(attribute.g.node)} nodes"
+    if attribute.type == AttributeProto.TENSOR:
+        return f"{type_name(attribute.t.data_type).lower()}{list(attribute.t.dims)}"
+    if attribute.type == AttributeProto.STRING:
+        return repr(attribute.s.decode("utf-8", "backslashreplace"))
+    if attribute.type in (AttributeProto.FLOAT, AttributeProto.INT, AttributeProto.FLOATS, AttributeProto.INTS):
+        text = str(helper.get_attribute_value(attribute))
+    elif attribute.type == AttributeProto.STRINGS:
+        text = str([item.decode("utf-8", "backslashreplace") for item in attribute.strings])
+    else:
+        text = AttributeProto.AttributeType.Name(attribute.type).lower()
+    return text if len(text) <= _LONG else text[:_LONG] + "..."
+
+
+def _value(view: GraphView, shapes: Shapes, name: str) -> ValueLook:
+    maker = view.producer.get(name)
+    readers = [node.label for node in view.consumers.get(name, ())]
+    return ValueLook(
+        name,
+        _kind(view, name),
+        type_text(shapes, name),
+        shown(byte_size(shapes, name)),
+        maker.label if maker is not None else None,
+        readers + (["graph output"] if name in view.outputs else []),
+    )
+
+
+def _kind(view: GraphView, name: str) -> str:
+    if not name:
+        return "omitted"
+    if view.is_overridable(name):
+        return "overridable initializer"
+    if name in view.initializers or name in view.sparse:
+        return "initializer"
+    if name in view.inputs:
+        return "input"
+    return "output" if name in view.outputs else "inner value" if name in view.producer else "outer value"
+
+
+def type_text(shapes: Shapes, name: str) -> str:
+    """float[N, 3, 8]; `?` for an unknown dim, `...` for an unknown rank."""
+    if not name:
+        return ""
+    element, dims = shapes.element(name), shapes.dims(name)
+    if element is None:
+        return "sequence, optional or unknown" if shapes.type(name) is not None else "unknown"
+    inside = "..." if dims is None else ", ".join("?" if dim is None else escape(str(dim)) for dim in dims)
+    return f"{type_name(element).lower()}[{inside}]"

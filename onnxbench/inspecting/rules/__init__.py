@@ -1,0 +1,1 @@
+"""Rules for problems, a file for each kind of place."""

@@ -1,0 +1,75 @@
+"""Run a function where it can do no harm: in a worker process with a timeout and a memory cap.
+
+`call` returns what happened as data. Workers persist between calls and are forked from a warm process, so that a call costs
+milliseconds and a dead worker is replaced as fast. Any thread may call; each call has a worker to itself.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from onnxbench.isolate.memory import machine_memory, resident
+from onnxbench.isolate.nursery import Nursery
+from onnxbench.isolate.results import HERE, Crash, Error, Interpreter, Memory, Ok, Result, Timeout
+
+__all__ = [
+    "HERE",
+    "Crash",
+    "Error",
+    "Interpreter",
+    "Memory",
+    "Ok",
+    "Result",
+    "Timeout",
+    "call",
+    "machine_memory",
+    "resident",
+    "shut_down",
+]
+
+
+def call(
+    function: Callable[..., Any] | str,
+    arguments: Sequence[Any] = (),
+    *,
+    timeout: float | None = 60.0,
+    memory: int | None = None,
+    interpreter: Interpreter = HERE,
+) -> Result:
+    """Call a module-level function in a worker process.
+
+    Args:
+        function: the function, or its 'module:qualname'; arguments and result must pickle.
+        arguments: positional arguments.
+        timeout: seconds of wall time, from when the worker has the call; None waits for ever.
+        memory: cap in bytes of resident anonymous memory (mapped weights do not count); None sets no cap.
+        interpreter: the Python to run in.
+
+    Returns:
+        What happened. Nothing that the function does raises here.
+
+    Raises:
+        MachineError: OB403 if the interpreter cannot be started.
+    """
+    target = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
+    with _nursery_lock:
+        nursery = _nurseries.get(interpreter)
+        if nursery is None:
+            nursery = _nurseries[interpreter] = Nursery(interpreter)
+    return nursery.call(target, tuple(arguments), timeout, memory)
+
+
+def shut_down() -> None:
+    """End every worker; they start again when needed. Runs at exit by itself."""
+    with _nursery_lock:
+        for nursery in _nurseries.values():
+            nursery.close()
+        _nurseries.clear()
+
+
+_nurseries: dict[Interpreter, Nursery] = {}
+_nursery_lock = threading.Lock()
+atexit.register(shut_down)

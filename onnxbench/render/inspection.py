@@ -1,0 +1,219 @@
+"""The report of `inspect`, for a terminal or a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from onnxbench.errors import escape
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from onnxbench.inspecting.blocks import Block
+    from onnxbench.inspecting.header import Interface
+    from onnxbench.inspecting.inspection import Inspection
+
+_TOP = 12  # rows of a long list, without --all
+
+
+def print_inspection(report: Inspection, out: Console, *, everything: bool = False) -> None:
+    """Every section that has something to say, the problems last, where the eye ends."""
+    top = 10**9 if everything else _TOP
+    _head(report, out)
+    _interface(report, out, top)
+    _operators(report, out, top)
+    _cost(report, out, top)
+    _tensors(report, out, top)
+    _structure(report, out, top)
+    _blocks(report.blocks, out, top)
+    _problems(report, out, top)
+
+
+def _head(report: Inspection, out: Console) -> None:
+    head = report.header
+    size = f", {amount(head.size)}B" if head.size is not None else ""
+    out.print(_title(f"{report.model}{size}"))
+    opsets = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in head.opsets) or "none imported"
+    out.print(
+        f"  IR {head.ir_version}, opset {escape(opsets)}" + (f", by {escape(head.producer)}" if head.producer else "")
+    )
+    inner = f" ({head.all_nodes} with bodies and functions)" if head.all_nodes != head.nodes else ""
+    out.print(f"  {head.nodes} nodes{inner}, {amount(head.parameters)} parameters in {head.initializers} initializers")
+    if head.bytes_by_type:
+        out.print("  " + ", ".join(f"{name.lower()} {amount(count)}B" for name, count in head.bytes_by_type.items()))
+    for key, value in head.metadata[:_TOP]:
+        out.print(f"  {escape(key)}: {escape(value)[:200]}")
+
+
+def _interface(report: Inspection, out: Console, top: int) -> None:
+    for title, values in (("inputs", report.header.inputs), ("outputs", report.header.outputs)):
+        out.print(_title(title))
+        _rows(
+            out, ([value.name, shape(value) + (" overridable" if value.overridable else "")] for value in values), top
+        )
+
+
+def shape(value: Interface) -> str:
+    """float[N, 3, 224, 224]; an anonymous dimension is `?`, an unknown rank `...`."""
+    if value.dims is None:
+        return f"{value.type.lower()}[...]" if "(" not in value.type else value.type.lower()
+    return f"{value.type.lower()}[{', '.join('?' if dim is None else escape(str(dim)) for dim in value.dims)}]"
+
+
+def _operators(report: Inspection, out: Console, top: int) -> None:
+    total = sum(o.parameters for o in report.operators) or 1
+    out.print(_title("operators"))
+    rows = []
+    for o in report.operators:
+        name = f"{o.domain}::{o.name}" if o.domain else o.name
+        where = ", ".join(f"{n} {w}" for n, w in ((o.in_bodies, "in bodies"), (o.in_functions, "in functions")) if n)
+        version = f"-{o.since}" if o.since else f" ({o.kind})"
+        share = f"{100 * o.parameters / total:.0f} % of parameters" if o.parameters * 200 >= total else ""
+        rows.append([f"{name}{version}", str(o.count), where, share])
+    _rows(out, rows, top)
+
+
+def _cost(report: Inspection, out: Console, top: int) -> None:
+    cost = report.cost
+    out.print(_title("cost"))
+    unknown = f" and {cost.unknown} nodes whose cost cannot be told" if cost.unknown else ""
+    out.print(f"  {amount(cost.macs)} multiply-accumulates{unknown}")
+    unsized = f"; {cost.unsized} values have no known size" if cost.unsized else ""
+    at = f" at {escape(cost.peak_at)}" if cost.peak_at else ""
+    out.print(f"  {amount(cost.peak_bytes)}B of live activations at the peak{at}{unsized}")
+    dear = sorted(
+        (row for row in cost.nodes if isinstance(row.macs, int) and row.macs), key=lambda row: -int(row.macs or 0)
+    )
+    _rows(out, ([f"{row.operator} {row.name}", amount(row.macs)] for row in dear), min(top, 5) if top == _TOP else top)
+    values = report.values
+    out.print(
+        f"  of {values.all} values {values.typed} have a type, {values.ranked} a rank, {values.shaped} a full shape"
+    )
+
+
+def _tensors(report: Inspection, out: Console, top: int) -> None:
+    stored = report.tensors
+    if not stored.largest:
+        return
+    out.print(_title("largest tensors"))
+    rows = (
+        [t.name, f"{t.type.lower()}{t.dims}", f"{amount(t.bytes)}B", f"in {t.file}" if t.file else ""]
+        for t in stored.largest
+    )
+    _rows(out, rows, min(top, 5) if top == _TOP else top)
+    for file in stored.files:
+        size = f"{amount(file.bytes)}B" if file.bytes is not None else "not there"
+        out.print(f"  data file {escape(file.location)}: {size}, {file.tensors} tensors use {amount(file.used)}B")
+
+
+def _structure(report: Inspection, out: Console, top: int) -> None:
+    from onnxbench.inspecting.structure import Control, walk
+
+    found = report.structure
+    if found.control:
+        out.print(_title("control flow"))
+        lines = []
+        for depth, item in walk(found.control):
+            text = (
+                f"{item.operator} {item.node}" if isinstance(item, Control) else f"{item.attribute}: {item.nodes} nodes"
+            )
+            held = (
+                f", captures {', '.join(item.captures[:6])}" if not isinstance(item, Control) and item.captures else ""
+            )
+            lines.append(["  " * depth + text + held])
+        _rows(out, lines, top)
+    if found.functions:
+        out.print(_title("functions"))
+        rows = ([f"{f.domain}::{f.name}", f"{f.calls} calls", f"{f.nodes} nodes"] for f in found.functions)
+        _rows(out, rows, top)
+    if found.quantization is not None:
+        q = found.quantization
+        out.print(_title("quantization"))
+        out.print(
+            f"  {q.quantize} quantize, {q.dequantize} dequantize ({q.pairs} pairs), {q.quantized_operators} integer operators"
+        )
+        out.print(
+            f"  {q.per_tensor} per tensor, {q.per_channel} per channel; weights by bits: {_counts(q.weights_by_bits)}"
+        )
+    if found.random:
+        out.print(f"  random: {escape(', '.join(found.random[:top]))}")
+    if found.casts:
+        out.print(f"  precision changes: {_counts(found.casts)}")
+
+
+def _counts(counts: dict[Any, int]) -> str:
+    return ", ".join(f"{key}: {amount(count)}" for key, count in counts.items()) or "none"
+
+
+def _blocks(root: Block, out: Console, top: int) -> None:
+    if not root.blocks:
+        return
+    out.print(_title("blocks"))
+    rows: list[list[str]] = []
+
+    def add(block: Block, depth: int) -> None:
+        for inner in block.blocks:
+            costs = f"{amount(inner.parameters)} parameters"
+            rows.append(
+                [
+                    "  " * depth + inner.name,
+                    f"{inner.nodes} nodes",
+                    costs,
+                    f"{amount(shown(inner.macs))} MACs",
+                    inner.line,
+                ]
+            )
+            add(inner, depth + 1)
+
+    add(root, 0)
+    _rows(out, rows, top)
+
+
+def shown(size: Any) -> int | str:
+    """A size as a number, or as text."""
+    return size if isinstance(size, int) else str(size)
+
+
+def _problems(report: Inspection, out: Console, top: int) -> None:
+    from rich.text import Text
+
+    if not report.problems:
+        out.print(Text("no problems found", "bold green"))
+        return
+    out.print(_title("problems"))
+    styles = {"error": "bold red", "warning": "yellow", "info": "dim"}
+    for problem in report.problems[: max(top, _TOP)]:
+        line = Text(f"  {problem.code} ", styles[problem.severity]) + Text(
+            f"{escape(problem.place)}: {escape(problem.message)}"
+        )
+        out.print(line + Text(f"  ({escape(problem.hint)})" if problem.hint else "", "dim"))
+    if len(report.problems) > max(top, _TOP):
+        out.print(f"  and {len(report.problems) - max(top, _TOP)} more (--all)")
+
+
+def _title(text: str) -> Any:
+    from rich.text import Text
+
+    return Text(escape(text), "bold")
+
+
+def _rows(out: Console, rows: Iterable[Sequence[str]], top: int) -> None:
+    """Columns as wide as their cells, the last one free; the rest is counted."""
+    listed = [[escape(cell) for cell in row] for row in rows]
+    shown_rows = listed[:top]
+    widths = [max(len(row[i]) for row in shown_rows) for i in range(len(shown_rows[0]))] if shown_rows else []
+    for row in shown_rows:
+        out.print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    if len(listed) > top:
+        out.print(f"  and {len(listed) - top} more (--all)")
+
+
+def amount(number: int | str | None) -> str:
+    """1234 as 1.23 k, in powers of 1000; an expression as it is."""
+    if not isinstance(number, int):
+        return str(number) if number is not None else "?"
+    for factor, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if number >= factor:
+            return f"{number / factor:.3g} {unit}"
+    return f"{number} "
