@@ -30,7 +30,7 @@ def attention(site: Site) -> Sequence[Fact]:
 
 @rule("MultiHeadAttention", domain=MICROSOFT)
 def multi_head(site: Site) -> Sequence[Fact] | None:
-    """Q of (batch, sequence, hidden); V of the same rank, or (batch, heads, sequence, size), says the output's hidden size."""
+    """Q is (batch, sequence, hidden); V, of rank 3 or (batch, heads, sequence, size), says the output's hidden size."""
     query, value = site.dims(0), site.dims(2)
     if query is None or len(query) != 3 or not site.given(2) or value is None:
         return None
