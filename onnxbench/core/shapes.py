@@ -1,8 +1,8 @@
 """Types of every value of a model, with sizes as expressions over its symbols: what onnx's inference gives up on too.
 
-Each node goes by its own rule (`shape_rules`), nodes without one by onnx's inference of that node, and where something is
-left open onnx's inference of the whole model is asked as well. Nothing that the file declares is lost; what follows from
-the inputs wins over a stale declaration, and the two are reported as a conflict.
+Each node goes by its own rule (`shape_rules`), nodes without one by onnx's inference of that node, and where something
+is left open onnx's inference of the whole model is asked as well. Nothing that the file declares is lost; what follows
+from the inputs wins over a stale declaration, and the two are reported as a conflict.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WALKS = 4
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A declared type that contradicts what follows from the inputs; `where` is the value's body, empty for the main graph."""
+    """A declared type that contradicts what follows from the inputs; `where` is its body, empty for the main graph."""
 
     name: str
     declared: TypeProto
@@ -50,7 +50,7 @@ class Shapes:
 
     Attributes:
         conflicts: declared types that contradict what was computed.
-        made_up: symbols that stand for a size nobody named: data decides it, or an input leaves it open.
+        made_up: symbols that stand for a size that only a run tells.
         note: why this is only what the file declares, or why onnx's own inference is missing; else empty.
     """
 
@@ -180,8 +180,8 @@ def run_walk(
 ) -> _Answer:
     """Walk a model; for a worker. The last of the answer says whether something is left that onnx might know.
 
-    A declared symbol that stands for two sizes at once, and dims of a file where one declaration is stale, are left out of
-    the next walk.
+    A declared symbol that stands for two sizes at once, and dims of a file where one declaration is stale, are left out
+    of the next walk.
     """
     view = _main(ModelProto.FromString(serialized))
     inferred = ModelProto.FromString(whole) if whole is not None else None
@@ -198,7 +198,7 @@ def run_walk(
             break
         unreliable |= symbols.unreliable
         trusting = trusting and not stale
-    made = frozenset(symbols.made - symbols.bindings.keys())
+    made = frozenset(symbols.made - symbols.fed - symbols.bindings.keys())
     entries = [(path, name, *(kind.SerializeToString() for kind in pair)) for (path, name), pair in conflicts.items()]
     return _interned(walker.facts), walker.trips, entries, made, _is_open(walker.facts, made)
 

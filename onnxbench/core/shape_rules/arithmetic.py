@@ -181,8 +181,7 @@ def of_one(site: Site, value: Element) -> Element:
         case "Identity" | "Dropout":
             return value
         case "Floor" | "Ceil" | "Round":
-            turn = {"Floor": math.floor, "Ceil": math.ceil, "Round": round}[site.op]
-            return value if number is None else turn(number)
+            return value if number is None else _turned(site.op, number)
         case "Neg":
             return _subtract(site, 0, value)
         case "Not":
@@ -198,6 +197,15 @@ def of_one(site: Site, value: Element) -> Element:
         case "Sign" if number is not None:
             return (number > 0) - (number < 0)
     return None
+
+
+def _turned(operator: str, number: float) -> int:
+    match operator:
+        case "Floor":
+            return math.floor(number)
+        case "Ceil":
+            return math.ceil(number)
+    return round(number)
 
 
 def converted(value: Element, source: int | None, target: int | None) -> Element:

@@ -52,7 +52,8 @@ def branch(walker: Walker, scope: Scope, node: Node, site: Site) -> Sequence[Fac
 def loop(walker: Walker, scope: Scope, node: Node, site: Site) -> Sequence[Fact]:
     """Carried values keep what the body keeps; scanned ones are stacked, one per round."""
     ((label, view),) = scope.view.bodies(node)
-    start = site.numbers(1)[0] if site.given(1) and site.numbers(1) else None if site.given(1) else 1
+    condition = site.numbers(1) if site.given(1) else [1]
+    start = condition[0] if condition else None
     carried = [site.input(place) for place in range(2, len(site.inputs))]
     first = [scalar(None), Fact(BOOL, (), (1 if start == 1 else None,))]
     inner, state = _settle(walker, scope, node, label, view, first, carried, [], skip=1)

@@ -27,6 +27,7 @@ def bounds(size: Size, seen: Container[Size] = ()) -> Bounds:
 
 
 def never_negative(size: Size, seen: Container[Size] = ()) -> bool:
+    """Whether a size is 0 or more whatever its symbols are."""
     return bounds(size, seen)[0] >= 0
 
 

@@ -13,9 +13,18 @@ from onnxbench.core.shape_rules.registry import MICROSOFT, rule
 from onnxbench.core.shape_rules.site import Site
 from onnxbench.core.symbolic import Expr
 
-_UNARY = ["Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Ceil", "Celu", "Cos", "Cosh", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Hardmax", "Identity", "LeakyRelu", "Log", "LogSoftmax", "LRN", "LpNormalization", "MeanVarianceNormalization", "Mish", "Neg", "Not", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu"]
-_ARITHMETIC = ["Add", "Sub", "Mul", "Div", "Mod", "Pow", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift", "Min", "Max", "Mean", "Sum"]
-_QUESTIONS = ["Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor"]
+_UNARY = (
+    *("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Ceil", "Celu", "Cos", "Cosh", "Elu"),
+    *("Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Hardmax", "Identity", "LRN", "LeakyRelu", "Log"),
+    *("LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "Mish", "Neg", "Not", "Reciprocal", "Relu"),
+    *("Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "Sqrt"),
+    *("Swish", "Tan", "Tanh", "ThresholdedRelu"),
+)
+_ARITHMETIC = (
+    *("Add", "Sub", "Mul", "Div", "Mod", "Pow", "Min", "Max", "Mean", "Sum"),
+    *("BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor"),
+)
+_QUESTIONS = ("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor")
 
 
 @rule(*_UNARY)
@@ -35,6 +44,7 @@ def unary(site: Site) -> Sequence[Fact] | None:
 
 @rule("IsNaN", "IsInf")
 def tested(site: Site) -> Sequence[Fact]:
+    """A question to each element."""
     return [tensor(BOOL, site.dims(0))]
 
 
@@ -53,6 +63,7 @@ def broadcast(site: Site) -> Sequence[Fact]:
 
 @rule("BiasGelu", "BiasAdd", domain=MICROSOFT)
 def biased(site: Site) -> Sequence[Fact]:
+    """The bias is broadcast to the input."""
     return [tensor(site.element(), site.dims(0))]
 
 
@@ -70,6 +81,7 @@ def prelu(site: Site) -> Sequence[Fact]:
 
 @rule("Clip")
 def clip(site: Site) -> Sequence[Fact]:
+    """Bounds are attributes up to opset 10, scalars from 11 on."""
     low = site.numbers(1) if site.given(1) else None
     high = site.numbers(2) if site.given(2) else None
     array = site.input(0).elements()
@@ -100,6 +112,7 @@ def dropout(site: Site) -> Sequence[Fact]:
 
 @rule("Cast")
 def cast(site: Site) -> Sequence[Fact]:
+    """`to` is a name before opset 6."""
     to = site.integer("to")
     if to is None and site.text("to"):
         return [tensor(TensorProto.DataType.Value(site.text("to")), site.dims(0))]
@@ -108,6 +121,7 @@ def cast(site: Site) -> Sequence[Fact]:
 
 @rule("CastLike")
 def cast_like(site: Site) -> Sequence[Fact]:
+    """The type is the second input's."""
     return [_cast(site, site.element(1))]
 
 
@@ -125,6 +139,7 @@ def _cast(site: Site, to: int | None) -> Fact:
 
 @rule("Where")
 def where(site: Site) -> Sequence[Fact]:
+    """Condition and both choices are broadcast to each other."""
     element = site.element(1) if site.element(1) is not None else site.element(2)
     arrays = [site.input(i).elements() for i in range(3)]
     if all(array is not None for array in arrays):

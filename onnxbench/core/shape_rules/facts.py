@@ -87,14 +87,17 @@ def vector(sizes: Sequence[Element], element: int = INT64) -> Fact:
 
 
 def scalar(size: Element, element: int = INT64) -> Fact:
+    """A tensor of rank 0 with one size."""
     return Fact(element, (), (size,))
 
 
 def sequence(inner: Fact | None, items: tuple[Fact, ...] | None = None) -> Fact:
+    """A sequence of what `inner` says."""
     return Fact(kind="sequence", inner=inner, items=items)
 
 
 def optional(inner: Fact | None) -> Fact:
+    """An optional of what `inner` says."""
     return Fact(kind="optional", inner=inner)
 
 
@@ -104,6 +107,7 @@ def is_real(element: int | None) -> bool:
 
 
 def is_whole(element: int | None) -> bool:
+    """Whether elements of the type are integers."""
     return element in _WHOLE
 
 
@@ -152,7 +156,8 @@ def join(one: Fact, other: Fact) -> Fact:
 def to_type(fact: Fact) -> TypeProto | None:
     """The fact as ONNX says it, expressions as text; None if not even the kind is known."""
     if fact.other is not None:
-        return TypeProto.FromString(fact.other)
+        given: TypeProto = TypeProto.FromString(fact.other)
+        return given
     made = TypeProto()
     if fact.kind in ("sequence", "optional"):
         inner = to_type(fact.inner) if fact.inner is not None else None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onnxbench.core.shape_rules.facts import BOOL, INT64, Fact, of_elements, tensor
+from onnxbench.core.shape_rules.facts import BOOL, INT64, Elements, Fact, of_elements, tensor
 from onnxbench.core.shape_rules.registry import rule
 from onnxbench.core.shape_rules.site import Site, as_size
 from onnxbench.core.symbolic import Expr
@@ -14,6 +14,7 @@ from onnxbench.core.symbolic import Expr
 
 @rule("Gather")
 def gather(site: Site) -> Sequence[Fact]:
+    """The dims of the indices stand in place of the axis."""
     before, picked = site.dims(0), site.dims(1)
     if before is None or picked is None:
         return [tensor(site.element())]
@@ -27,7 +28,7 @@ def gather(site: Site) -> Sequence[Fact]:
     return [tensor(site.element(), (*before[:axis], *picked, *before[axis + 1 :]))]
 
 
-def _taken(array: np.ndarray, indices: np.ndarray, axis: int) -> np.ndarray:  # type: ignore[type-arg]
+def _taken(array: Elements, indices: Elements, axis: int) -> Elements:
     taken = np.empty((*array.shape[:axis], *indices.shape, *array.shape[axis + 1 :]), dtype=object)
     taken[...] = np.take(array, indices.astype(np.int64), axis=axis)
     return taken
@@ -35,6 +36,7 @@ def _taken(array: np.ndarray, indices: np.ndarray, axis: int) -> np.ndarray:  # 
 
 @rule("GatherElements")
 def gather_elements(site: Site) -> Sequence[Fact]:
+    """One element for each index."""
     return [tensor(site.element(), site.dims(1))]
 
 
@@ -50,6 +52,7 @@ def gather_nd(site: Site) -> Sequence[Fact]:
 
 @rule("ScatterElements", "ScatterND", "Scatter", "TensorScatter", "ReverseSequence", "Trilu", "CumSum", "CumProd")
 def same_as_first(site: Site) -> Sequence[Fact]:
+    """Written or moved elements leave the shape."""
     return [tensor(site.element(), site.dims(0))]
 
 
@@ -67,6 +70,7 @@ def non_zero(site: Site) -> Sequence[Fact]:
 
 @rule("TopK")
 def top_k(site: Site) -> Sequence[Fact]:
+    """`k` is an attribute before opset 10; values and their indices."""
     before = site.dims(0)
     data = site.input(1).data
     k = site.integer("k") if site.has("k") else as_size(data[0]) if data else None
@@ -81,6 +85,7 @@ def top_k(site: Site) -> Sequence[Fact]:
 
 @rule("Compress")
 def compress(site: Site) -> Sequence[Fact]:
+    """As many as the condition has true, along an axis or of the flattened input."""
     before = site.dims(0)
     kept = site.numbers(1)
     count = None if kept is None else sum(1 for flag in kept if flag)
@@ -103,6 +108,7 @@ def _covers(dims: tuple[object, ...] | None, kept: list[object] | None) -> bool:
 
 @rule("Unique")
 def unique(site: Site) -> Sequence[Fact]:
+    """Data decides how many; values, first places, inverse, counts."""
     before = site.dims(0)
     if not site.has("axis"):
         first = tensor(site.element(), (None,))
@@ -116,11 +122,13 @@ def unique(site: Site) -> Sequence[Fact]:
 
 @rule("NonMaxSuppression")
 def non_max_suppression(site: Site) -> Sequence[Fact]:
+    """Data decides how many boxes; batch, class and box of each."""
     return [tensor(INT64, (None, 3))]
 
 
 @rule("RoiAlign")
 def roi_align(site: Site) -> Sequence[Fact]:
+    """(regions, channels, height, width)."""
     before, rois = site.dims(0), site.dims(1)
     height, width = site.integer("output_height", 1), site.integer("output_width", 1)
     channels = before[1] if before is not None and len(before) == 4 else None
@@ -129,9 +137,11 @@ def roi_align(site: Site) -> Sequence[Fact]:
 
 @rule("StringConcat")
 def string_concat(site: Site) -> Sequence[Fact]:
+    """Broadcast like Add."""
     return [tensor(site.element(), site.broadcast(site.dims(0), site.dims(1)))]
 
 
 @rule("RegexFullMatch")
 def regex(site: Site) -> Sequence[Fact]:
+    """A question to each string."""
     return [tensor(BOOL, site.dims(0))]

@@ -41,6 +41,7 @@ def stored(proto: TensorProto) -> Fact:
 
 @rule("Constant")
 def constant(site: Site) -> Sequence[Fact] | None:
+    """The one attribute says all."""
     for attribute in site.node.attribute:
         match attribute.name:
             case "value":
@@ -65,6 +66,7 @@ def constant(site: Site) -> Sequence[Fact] | None:
 
 @rule("Shape")
 def shape(site: Site) -> Sequence[Fact]:
+    """The dims as elements, cut by `start` and `end` (opset 15)."""
     dims = site.dims(0)
     if dims is None:
         return [tensor(INT64, (None,))]
@@ -73,12 +75,14 @@ def shape(site: Site) -> Sequence[Fact]:
 
 @rule("Size")
 def size(site: Site) -> Sequence[Fact]:
+    """The product of the dims."""
     dims = site.dims(0)
     return [scalar(None if dims is None else product(dims))]
 
 
 @rule("ConstantOfShape")
 def constant_of_shape(site: Site) -> Sequence[Fact]:
+    """The input's elements are the dims; 0.0 unless `value` says else."""
     value = site.tensor("value")
     element: int = FLOAT if value is None else value.data_type
     wanted = site.input(0).data
@@ -125,22 +129,26 @@ def _real_count(site: Site, *ends: Element) -> Dim:
 
 @rule("EyeLike")
 def eye(site: Site) -> Sequence[Fact]:
+    """A matrix like the input."""
     return [tensor(site.integer("dtype", site.element()), site.dims(0))]
 
 
 @rule("RandomNormal", "RandomUniform")
 def random(site: Site) -> Sequence[Fact]:
+    """The shape is an attribute."""
     dims = site.ints("shape")
     return [tensor(site.integer("dtype", FLOAT), dims)]
 
 
 @rule("RandomNormalLike", "RandomUniformLike", "Bernoulli")
 def random_like(site: Site) -> Sequence[Fact]:
+    """Drawn in the input's shape, in its type unless `dtype` says else."""
     return [tensor(site.integer("dtype", site.element()), site.dims(0))]
 
 
 @rule("Multinomial")
 def multinomial(site: Site) -> Sequence[Fact]:
+    """(batch, `sample_size`)."""
     dims = site.dims(0)
     return [
         tensor(site.integer("dtype", TensorProto.INT32), (dims[0] if dims else None, site.integer("sample_size", 1)))
@@ -164,5 +172,6 @@ def one_hot(site: Site) -> Sequence[Fact]:
 
 @rule("HannWindow", "HammingWindow", "BlackmanWindow")
 def window(site: Site) -> Sequence[Fact]:
+    """As many elements as the input says."""
     data = site.input(0).data
     return [tensor(site.integer("output_datatype", FLOAT), (as_size(data[0]) if data else None,))]

@@ -11,11 +11,13 @@ from onnxbench.core.shape_rules.site import Site
 
 @rule("Inverse", "RotaryEmbedding", "Trilu", domain=MICROSOFT)
 def like_first(site: Site) -> Sequence[Fact]:
+    """Output like the first input."""
     return [tensor(site.element(), site.dims(0))]
 
 
 @rule("ExpandDims", domain=MICROSOFT)
 def expand_dims(site: Site) -> Sequence[Fact]:
+    """A dim of 1 more, at the axis that the second input says."""
     before, axis = site.dims(0), site.numbers(1)
     if before is None or not axis:
         return [tensor(site.element(), None if before is None else (None,) * (len(before) + 1))]

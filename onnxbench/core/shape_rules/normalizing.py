@@ -23,6 +23,7 @@ def batch_norm(site: Site) -> Sequence[Fact]:
 @rule("InstanceNormalization", "GroupNormalization", "RMSNormalization")
 @rule("GroupNorm", domain=MICROSOFT)
 def like_first(site: Site) -> Sequence[Fact]:
+    """Output like the first input."""
     return [tensor(site.element(), site.dims(0))]
 
 

@@ -25,32 +25,38 @@ def multiplied(site: Site, left: Dims | None, right: Dims | None) -> Dims | None
 
 @rule("MatMul")
 def mat_mul(site: Site) -> Sequence[Fact]:
+    """NumPy's matmul."""
     return [tensor(site.element(), multiplied(site, site.dims(0), site.dims(1)))]
 
 
 @rule("MatMulInteger")
 @rule("MatMulInteger16", domain=MICROSOFT)
 def mat_mul_integer(site: Site) -> Sequence[Fact]:
+    """NumPy's matmul into INT32."""
     return [tensor(INT32, multiplied(site, site.dims(0), site.dims(1)))]
 
 
 @rule("QLinearMatMul")
 def quantized_mat_mul(site: Site) -> Sequence[Fact]:
+    """A and B are the first and the fourth input; the type is that of the result's zero point."""
     return [tensor(site.element(7), multiplied(site, site.dims(0), site.dims(3)))]
 
 
 @rule("MatMulIntegerToFloat", domain=MICROSOFT)
 def to_float(site: Site) -> Sequence[Fact]:
+    """The type is that of A's scale."""
     return [tensor(site.element(2), multiplied(site, site.dims(0), site.dims(1)))]
 
 
 @rule("DynamicQuantizeMatMul", domain=MICROSOFT)
 def dynamic(site: Site) -> Sequence[Fact]:
+    """A is a float tensor that is quantized on the way."""
     return [tensor(site.element(), multiplied(site, site.dims(0), site.dims(1)))]
 
 
 @rule("FusedMatMul", "TransposeMatMul", domain=MICROSOFT)
 def fused(site: Site) -> Sequence[Fact] | None:
+    """Each side may be transposed in its last two axes."""
     if site.integer("transBatchA", 0) or site.integer("transBatchB", 0):
         return None
     left = _turned(site.dims(0), site.integer("transA", 0))
@@ -67,6 +73,7 @@ def _turned(dims: Dims | None, turn: int) -> Dims | None:
 @rule("Gemm")
 @rule("FusedGemm", domain=MICROSOFT)
 def gemm(site: Site) -> Sequence[Fact]:
+    """Two matrices, each of which may be transposed."""
     return [tensor(site.element(), _gemm(site, site.dims(0), site.dims(1)))]
 
 

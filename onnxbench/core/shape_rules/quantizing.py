@@ -28,5 +28,6 @@ def dequantize(site: Site) -> Sequence[Fact]:
 
 @rule("DynamicQuantizeLinear")
 def dynamic(site: Site) -> Sequence[Fact]:
+    """The quantized tensor, its scale and its zero point."""
     kind = TensorProto.UINT8
     return [tensor(kind, site.dims(0)), tensor(FLOAT, ()), tensor(kind, ())]

@@ -14,7 +14,7 @@ _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 @rule("RNN", "GRU", "LSTM")
 def recurrent(site: Site) -> Sequence[Fact]:
-    """Y is (sequence, directions, batch, hidden), the last states (directions, batch, hidden); `layout` puts batch first."""
+    """Y is (sequence, directions, batch, hidden), a last state (directions, batch, hidden); `layout` puts batch first."""
     hidden: Dim = site.integer("hidden_size")
     gates = site.dims(1)
     if hidden is None and gates is not None and len(gates) == 3 and gates[1] is not None:

@@ -12,7 +12,10 @@ from onnxbench.core.shape_rules.facts import INT64, Dims, Element, Fact, tensor
 from onnxbench.core.shape_rules.registry import rule
 from onnxbench.core.shape_rules.site import Site
 
-_OPERATORS = ["ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"]
+_OPERATORS = (
+    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd"),
+    *("ReduceSum", "ReduceSumSquare"),
+)
 _STEPS = {"ReduceSum": "Add", "ReduceProd": "Mul", "ReduceMin": "Min", "ReduceMax": "Max"}
 
 
@@ -61,6 +64,7 @@ def _folded(site: Site) -> Element:
 
 @rule("ArgMax", "ArgMin")
 def arg(site: Site) -> Sequence[Fact]:
+    """The axis becomes 1, or goes."""
     before = site.dims(0)
     if before is None:
         return [tensor(INT64)]
@@ -75,5 +79,6 @@ def arg(site: Site) -> Sequence[Fact]:
 
 @rule("Det")
 def det(site: Site) -> Sequence[Fact]:
+    """The last two axes go."""
     before = site.dims(0)
     return [tensor(site.element(), None if before is None else before[:-2])]

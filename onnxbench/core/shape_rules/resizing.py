@@ -15,6 +15,7 @@ from onnxbench.core.symbolic import Expr, floordiv
 
 @rule("Upsample")
 def upsample(site: Site) -> Sequence[Fact]:
+    """Scales are attributes before opset 9."""
     before = site.dims(0)
     if before is None:
         return [tensor(site.element())]

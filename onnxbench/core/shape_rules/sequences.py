@@ -31,11 +31,13 @@ def holding(items: Sequence[Fact]) -> Fact:
 
 @rule("SequenceEmpty")
 def empty(site: Site) -> Sequence[Fact]:
+    """No members, of a type that the attribute says."""
     return [sequence(tensor(site.integer("dtype", FLOAT)), ())]
 
 
 @rule("SequenceConstruct")
 def construct(site: Site) -> Sequence[Fact]:
+    """The inputs are the members."""
     return [holding([fact for fact in site.inputs if fact is not None])]
 
 
@@ -54,6 +56,7 @@ def insert(site: Site) -> Sequence[Fact]:
 
 @rule("SequenceErase")
 def erase(site: Site) -> Sequence[Fact]:
+    """The last one if no place is given."""
     source = site.input(0)
     place = site.numbers(1)
     if source.items and (not site.given(1) or place):
@@ -67,6 +70,7 @@ def erase(site: Site) -> Sequence[Fact]:
 
 @rule("SequenceAt")
 def at(site: Site) -> Sequence[Fact] | None:
+    """The member itself if the place is known, else what all members share."""
     source = site.input(0)
     place = site.numbers(1)
     if source.items and place and -len(source.items) <= place[0] < len(source.items):
@@ -76,12 +80,14 @@ def at(site: Site) -> Sequence[Fact] | None:
 
 @rule("SequenceLength")
 def length(site: Site) -> Sequence[Fact]:
+    """The number of members."""
     items = site.input(0).items
     return [scalar(None if items is None else len(items))]
 
 
 @rule("ConcatFromSequence")
 def concat_from(site: Site) -> Sequence[Fact]:
+    """Concatenated, or stacked with `new_axis`."""
     source = site.input(0)
     axis, stacked = site.integer("axis", 0), bool(site.integer("new_axis", 0))
     if source.items:
@@ -101,7 +107,7 @@ def concat_from(site: Site) -> Sequence[Fact]:
 
 @rule("SplitToSequence")
 def split(site: Site) -> Sequence[Fact]:
-    """A scalar `split` cuts even parts with the rest in the last; none cuts parts of 1, without the axis if not kept."""
+    """A scalar `split` cuts even parts with the rest in the last; none cuts parts of 1, which may lose the axis."""
     before = site.dims(0)
     if before is None:
         return [sequence(tensor(site.element()))]
@@ -138,11 +144,13 @@ def _parts(site: Site, whole: Dim) -> list[Dim] | None:
 
 @rule("Optional")
 def make_optional(site: Site) -> Sequence[Fact] | None:
+    """An input wrapped; an empty one is left to its attribute."""
     return [optional(site.input(0))] if site.given(0) else None
 
 
 @rule("OptionalGetElement")
 def get_element(site: Site) -> Sequence[Fact] | None:
+    """What is inside, or a plain value as it is (opset 18)."""
     source = site.input(0)
     if source.kind == "optional":
         return [source.inner] if source.inner is not None else None
@@ -151,4 +159,5 @@ def get_element(site: Site) -> Sequence[Fact] | None:
 
 @rule("OptionalHasElement")
 def has_element(site: Site) -> Sequence[Fact]:
+    """A single question."""
     return [tensor(BOOL, ())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from functools import cache
 
@@ -41,7 +42,16 @@ def infer_single(
     def read(text: str) -> Dim:
         return texts.get(text)
 
-    return [read_type(found[name], read) if name in found else Fact() for name in node.output]
+    facts = [read_type(found[name], read) if name in found else Fact() for name in node.output]
+    empty = any(dim == 0 for fact in inputs if fact is not None for dim in fact.dims or ())
+    return facts if empty else [without_zeros(fact) for fact in facts]
+
+
+def without_zeros(fact: Fact) -> Fact:
+    """A fact without dims of 0: some of onnx's rules take a symbol for 0 (Attention-23)."""
+    if fact.dims is None or 0 not in fact.dims:
+        return fact
+    return dataclasses.replace(fact, dims=tuple(None if dim == 0 else dim for dim in fact.dims))
 
 
 @cache

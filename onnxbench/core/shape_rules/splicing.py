@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
-from onnxbench.core.shape_rules.facts import Dim, Element, Fact, of_elements, tensor
+from onnxbench.core.shape_rules.facts import Dim, Element, Elements, Fact, of_elements, tensor
 from onnxbench.core.shape_rules.registry import MICROSOFT, rule
 from onnxbench.core.shape_rules.site import Site, as_size, total
 from onnxbench.core.symbolic import Expr, Size, ceildiv, floordiv, largest, smallest
 
 #: Ends of a slice beyond this mean "as far as it goes".
-_FAR = 2**31 - 1
+_FAR = 10**9
 
 
 @rule("Concat")
@@ -37,11 +38,10 @@ def joined(site: Site, parts: Sequence[Fact], axis: int, new_axis: bool = False)
         return tensor(element)
     (rank,) = ranks
     axis = axis + rank + new_axis if axis < 0 else axis
-    arrays = [part.elements() for part in parts]
-    if all(array is not None for array in arrays) and rank:
+    arrays = [array for part in parts if (array := part.elements()) is not None]
+    if len(arrays) == len(parts) and rank:
         try:
-            glue = np.stack if new_axis else np.concatenate
-            return of_elements(element, glue(arrays, axis=axis))  # type: ignore[operator]
+            return of_elements(element, np.stack(arrays, axis) if new_axis else np.concatenate(arrays, axis))
         except ValueError:
             return tensor(element, (None,) * (rank + new_axis))
     known = [part.dims for part in parts if part.dims is not None]
@@ -54,6 +54,7 @@ def joined(site: Site, parts: Sequence[Fact], axis: int, new_axis: bool = False)
 
 @rule("Slice")
 def slice_(site: Site) -> Sequence[Fact]:
+    """Starts, ends and axes are attributes before opset 10."""
     before = site.dims(0)
     if before is None:
         return [tensor(site.element())]
@@ -101,7 +102,7 @@ def _whole_numbers(
     return tuple(lists)  # type: ignore[return-value]
 
 
-def _cut(array: np.ndarray, axes: Sequence[int], starts: list[int], ends: list[int], steps: list[int]) -> np.ndarray:  # type: ignore[type-arg]
+def _cut(array: Elements, axes: Sequence[int], starts: list[int], ends: list[int], steps: list[int]) -> Elements:
     index: list[slice] = [slice(None)] * array.ndim
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         size = array.shape[axis]
@@ -184,8 +185,9 @@ def split(site: Site) -> Sequence[Fact]:
     else:
         parts = _even(before[axis], count)
     array = site.input(0).elements()
-    if array is not None and all(isinstance(part, int) for part in parts) and sum(parts) == array.shape[axis]:  # type: ignore[arg-type]
-        places = np.cumsum(parts)[:-1]
+    lengths = [part for part in parts if isinstance(part, int)]
+    if array is not None and len(lengths) == count and sum(lengths) == array.shape[axis]:
+        places = list(accumulate(lengths))[:-1]
         return [of_elements(site.element(), piece) for piece in np.split(array, places, axis=axis)]
     return [tensor(site.element(), (*before[:axis], part, *before[axis + 1 :])) for part in parts]
 
@@ -203,6 +205,7 @@ def _even(whole: Dim, count: int) -> list[Dim]:
 
 @rule("Pad")
 def pad(site: Site) -> Sequence[Fact]:
+    """Pads are attributes before opset 11; with `axes` (opset 18) the other axes stay."""
     before = site.dims(0)
     if before is None:
         return [tensor(site.element())]
@@ -218,6 +221,7 @@ def pad(site: Site) -> Sequence[Fact]:
 
 @rule("CenterCropPad")
 def center_crop(site: Site) -> Sequence[Fact]:
+    """The axes named get the sizes wanted."""
     before, sizes = site.dims(0), site.input(1).data
     if before is None:
         return [tensor(site.element())]

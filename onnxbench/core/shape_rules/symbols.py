@@ -23,6 +23,7 @@ class Symbols:
         given: the symbols that inputs bind.
         owner: the body in which a symbol that no input binds was met first.
         made: the symbols that we made up.
+        fed: those of them that inputs bind: dims that the file leaves without a name.
         bindings: what symbols turned out to be.
         unreliable: declared symbols that stand for different sizes at once.
         seen: expressions that are the size of some dim.
@@ -36,6 +37,7 @@ class Symbols:
     given: set[str] = field(default_factory=set)
     owner: dict[str, Path] = field(default_factory=dict)
     made: set[str] = field(default_factory=set)
+    fed: frozenset[str] = frozenset()
     bindings: dict[str, Size] = field(default_factory=dict)
     seen: set[Size] = field(default_factory=set)
     here: Path = ()

@@ -33,6 +33,7 @@ def reshape(site: Site) -> Sequence[Fact]:
 
 
 def reshaped(site: Site, before: Dims | None, wanted: Sequence[Dim]) -> Dims:
+    """The dims that Reshape makes of those before."""
     keep_zero = bool(site.integer("allowzero", 0))
     dims: list[Dim] = []
     for axis, size in enumerate(wanted):
@@ -77,6 +78,7 @@ def _learn(site: Site, before: Dims, after: Sequence[Dim]) -> None:
 
 @rule("Flatten")
 def flatten(site: Site) -> Sequence[Fact]:
+    """Two dims: what stands before `axis`, and the rest."""
     before = site.dims(0)
     axis = site.integer("axis", 1)
     if before is None:
@@ -106,6 +108,7 @@ def squeeze(site: Site) -> Sequence[Fact]:
 
 @rule("Unsqueeze")
 def unsqueeze(site: Site) -> Sequence[Fact]:
+    """Axes count in the result; they are an attribute before opset 13."""
     before = site.dims(0)
     axes = site.integers("axes", 1)
     if before is None:
@@ -121,6 +124,7 @@ def unsqueeze(site: Site) -> Sequence[Fact]:
 
 @rule("Transpose")
 def transpose(site: Site) -> Sequence[Fact]:
+    """Axes are reversed unless `perm` says else."""
     before = site.dims(0)
     order = site.ints("perm")
     if before is None:
@@ -136,6 +140,7 @@ def transpose(site: Site) -> Sequence[Fact]:
 
 @rule("Expand")
 def expand(site: Site) -> Sequence[Fact]:
+    """Broadcast with the shape wanted, which may also be the smaller one."""
     wanted = site.input(1).data
     before = site.dims(0)
     if wanted is None:
@@ -155,6 +160,7 @@ def expand(site: Site) -> Sequence[Fact]:
 
 @rule("Tile")
 def tile(site: Site) -> Sequence[Fact]:
+    """Each dim times its repeats."""
     before, repeats = site.dims(0), site.input(1).data
     if before is None:
         count = site.count(1) if site.version >= 6 else None
@@ -171,6 +177,7 @@ def tile(site: Site) -> Sequence[Fact]:
 
 @rule("DepthToSpace")
 def depth_to_space(site: Site) -> Sequence[Fact]:
+    """Channels become pixels of blocks."""
     block, before = site.integer("blocksize"), site.dims(0)
     if before is None or len(before) != 4 or not block:
         return [tensor(site.element(), (None,) * 4)]
@@ -181,6 +188,7 @@ def depth_to_space(site: Site) -> Sequence[Fact]:
 
 @rule("SpaceToDepth")
 def space_to_depth(site: Site) -> Sequence[Fact]:
+    """Blocks of pixels become channels."""
     block, before = site.integer("blocksize"), site.dims(0)
     if before is None or len(before) != 4 or not block:
         return [tensor(site.element(), (None,) * 4)]

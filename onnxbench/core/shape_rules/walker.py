@@ -14,7 +14,7 @@ from onnxbench.core.shape_rules.facts import NOTHING, Dim, Fact, to_type
 from onnxbench.core.shape_rules.making import stored
 from onnxbench.core.shape_rules.merging import is_blank, merge, read_type
 from onnxbench.core.shape_rules.registry import rules
-from onnxbench.core.shape_rules.single import infer_single
+from onnxbench.core.shape_rules.single import infer_single, without_zeros
 from onnxbench.core.shape_rules.site import Site
 from onnxbench.core.shape_rules.symbols import Path, Symbols
 from onnxbench.core.symbolic import Expr, Size
@@ -73,6 +73,7 @@ class Walker:
             for dim in fact.dims or ():
                 self.symbols.given.update(dim.symbols if isinstance(dim, Expr) else ())
             scope.facts[name] = self.complete(scope, name, fact)
+        self.symbols.fed = frozenset(self.symbols.made)
         self.walk(scope)
         for facts in self.facts.values():
             for name, fact in facts.items():
@@ -147,7 +148,7 @@ class Walker:
             fact = self._merged(scope, name, fact, declared, kind)
         twin = scope.twin.types.get(name) if scope.twin is not None else None
         if twin is not None:
-            fact, _ = merge(self.symbols, fact, read_type(twin, self._known_only), False)
+            fact, _ = merge(self.symbols, fact, without_zeros(read_type(twin, self._known_only)), False)
         return self.complete(scope, name, fact)
 
     def _merged(self, scope: Scope, name: str, fact: Fact, declared: Fact, kind: TypeProto) -> Fact:

@@ -28,6 +28,7 @@ class Window:
 
 
 def windows(site: Site, kernel: Sequence[Dim]) -> list[Window]:
+    """The window of each axis, from the attributes."""
     count = len(kernel)
     strides = site.ints("strides") or [1] * count
     dilations = site.ints("dilations") or [1] * count
@@ -52,6 +53,8 @@ def slid(site: Site, size: Dim, window: Window) -> Dim:
         return None
     room = size + (window.before + window.after) - window.span
     if not site.integer("ceil_mode", 0):
+        if isinstance(room, int) and room < 0:  # runtimes round to zero: a window that is too large fits once
+            return 1 - -room // window.stride
         return floordiv(room, window.stride) + 1
     return _rounded_up(size, room, window)
 
@@ -65,6 +68,7 @@ def _rounded_up(size: Size, room: Size, window: Window) -> Size:
 
 
 def kernel_of(site: Site, weight: Dims | None) -> list[Dim] | None:
+    """The kernel's sizes: the attribute, else the weight's dims."""
     if site.ints("kernel_shape"):
         return list(site.ints("kernel_shape") or ())
     return list(weight[2:]) if weight is not None else None
@@ -87,11 +91,13 @@ def convolved(site: Site, element: int | None, weight: Dims | None) -> Fact:
 @rule("Conv")
 @rule("FusedConv", domain=MICROSOFT)
 def conv(site: Site) -> Sequence[Fact]:
+    """Output of the input's type."""
     return [convolved(site, site.element(), site.dims(1))]
 
 
 @rule("ConvInteger")
 def conv_integer(site: Site) -> Sequence[Fact]:
+    """Output of INT32."""
     return [convolved(site, INT32, site.dims(1))]
 
 
@@ -106,6 +112,7 @@ def quantized_conv(site: Site) -> Sequence[Fact] | None:
 
 @rule("ConvTranspose")
 def conv_transpose(site: Site) -> Sequence[Fact]:
+    """A dim is stride * (size - 1) + padding of the output + kernel - pads, unless `output_shape` is given."""
     before, weight = site.dims(0), site.dims(1)
     kernel = kernel_of(site, weight)
     if before is None or kernel is None or len(kernel) != len(before) - 2:
@@ -131,6 +138,7 @@ def _spread(site: Site, size: Dim, window: Window, more: int) -> Dim:
 @rule("MaxPool", "AveragePool", "LpPool")
 @rule("QLinearAveragePool", domain=MICROSOFT)
 def pool(site: Site) -> Sequence[Fact] | None:
+    """Batch and channels stay; MaxPool has indices too."""
     before = site.dims(0)
     kernel: list[Dim] = list(site.ints("kernel_shape") or ())
     if site.integer("channels_last", 0):
@@ -145,6 +153,7 @@ def pool(site: Site) -> Sequence[Fact] | None:
 @rule("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 @rule("QLinearGlobalAveragePool", domain=MICROSOFT)
 def global_pool(site: Site) -> Sequence[Fact]:
+    """Every axis after batch and channels becomes 1."""
     before = site.dims(0)
     if before is None:
         return [tensor(site.element())]
@@ -155,6 +164,7 @@ def global_pool(site: Site) -> Sequence[Fact]:
 
 @rule("MaxUnpool")
 def max_unpool(site: Site) -> Sequence[Fact]:
+    """The inverse of MaxPool, unless the shape is given."""
     before, kernel = site.dims(0), list(site.ints("kernel_shape") or ())
     wanted = site.numbers(2)
     if wanted is not None:
@@ -167,6 +177,7 @@ def max_unpool(site: Site) -> Sequence[Fact]:
 
 @rule("MaxRoiPool")
 def max_roi_pool(site: Site) -> Sequence[Fact]:
+    """(regions, channels, pooled sizes)."""
     before, rois = site.dims(0), site.dims(1)
     channels = before[1] if before is not None and len(before) > 1 else None
     return [tensor(site.element(), (rois[0] if rois else None, channels, *(site.ints("pooled_shape") or (None, None))))]
