@@ -115,6 +115,23 @@ class Expr:
         return frozenset(_symbols(self))
 
 
+class Total:
+    """A sum of many sizes: adding in place is cheaper than making an `Expr` for each step."""
+
+    def __init__(self) -> None:
+        self._terms: dict[Monomial, int] = {}
+
+    def add(self, size: Size, sign: int = 1) -> None:
+        """Add a size, or take it away."""
+        for monomial, factor in _terms(size).items():
+            self._terms[monomial] = self._terms.get(monomial, 0) + sign * factor
+
+    @property
+    def size(self) -> Size:
+        """The sum so far."""
+        return _tidy(self._terms)
+
+
 def symbol(name: str) -> Expr:
     """The size that a name stands for."""
     return Expr({((name, 1),): 1})

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from onnx import NodeProto
 
 from onnxbench.core.graph import GraphView
-from onnxbench.core.symbolic import Size
+from onnxbench.core.symbolic import Size, Total
 from onnxbench.inspecting.costs import Costs
 from onnxbench.inspecting.header import elements
 
@@ -35,9 +36,11 @@ def blocks(view: GraphView, costs: Costs, depth: int) -> Block:
     """
     root = Block("")
     index: dict[tuple[str, ...], Block] = {(): root}
+    totals: dict[tuple[str, ...], Total] = defaultdict(Total)
     seen: set[str] = set()
     for node, cost in zip(view.nodes, costs.nodes, strict=True):
         path = scopes(node.proto)[:depth]
+        line = source_line(node.proto) if len(node.proto.metadata_props) else ""
         parameters = 0
         for name in node.inputs:
             if name in view.initializers and name not in seen:
@@ -47,8 +50,10 @@ def blocks(view: GraphView, costs: Costs, depth: int) -> Block:
             block = _block(index, path[:level])
             block.nodes += 1
             block.parameters += parameters
-            block.macs = block.macs + (cost.macs or 0)
-            block.line = block.line or source_line(node.proto)
+            totals[path[:level]].add(cost.macs or 0)
+            block.line = block.line or line
+    for path, total in totals.items():
+        index[path].macs = total.size
     return root
 
 

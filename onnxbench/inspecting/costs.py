@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from onnxbench.core.graph import GraphView, Node
 from onnxbench.core.shapes import Shapes
-from onnxbench.core.symbolic import Expr, Size, largest
+from onnxbench.core.symbolic import Expr, Size, Total, largest
 from onnxbench.core.tensors import element_bits
 from onnxbench.inspecting.macs import macs_of
 from onnxbench.inspecting.matching import attribute_key
@@ -55,8 +55,10 @@ def costs(view: GraphView, shapes: Shapes) -> Costs:
     counts = [counter.node(view, node) for node in view.nodes]
     live, result.unsized = live_memory(view, shapes)
     result.nodes = [NodeCost(n, m, b) for n, m, b in zip(view.nodes, counts, live, strict=True)]
+    total = Total()
     for count in counts:
-        result.macs = result.macs + (count or 0)
+        total.add(count or 0)
+    result.macs = total.size
     result.unknown = counter.unknown
     result.peak, result.peak_at = _peak(result.nodes)
     return result
@@ -65,8 +67,12 @@ def costs(view: GraphView, shapes: Shapes) -> Costs:
 def _peak(nodes: Sequence[NodeCost]) -> tuple[Size, Node | None]:
     """The memory that no other node needs more of; a maximum of expressions if it depends on the symbols."""
     best: list[tuple[Size, Node]] = []
+    seen: set[Size] = set()
     for cost in nodes:
-        if cost.live is None or any(at_least(size, cost.live) for size, _ in best):
+        if cost.live is None or cost.live in seen:
+            continue
+        seen.add(cost.live)
+        if any(at_least(size, cost.live) for size, _ in best):
             continue
         best = [(size, node) for size, node in best if not at_least(cost.live, size)] + [(cost.live, cost.node)]
     if not best:
@@ -134,11 +140,11 @@ def live_memory(view: GraphView, shapes: Shapes) -> tuple[list[Size | None], int
         born[start] = born[start] + size
         dying[end] = dying[end] + size
     alive: dict[int, Size | None] = {}
-    current: Size = 0
+    current = Total()
     for node, start_bytes, end_bytes in zip(order, born, dying, strict=False):
-        current = current + start_bytes
-        alive[node.index] = current
-        current = current - end_bytes
+        current.add(start_bytes)
+        alive[node.index] = current.size
+        current.add(end_bytes, -1)
     return [alive[node.index] for node in view.nodes], unsized
 
 
@@ -180,10 +186,10 @@ class _Counter:
         return count
 
     def _graph(self, view: GraphView) -> Size:
-        total: Size = 0
+        total = Total()
         for node in view.nodes:
-            total = total + (self.node(view, node) or 0)
-        return total
+            total.add(self.node(view, node) or 0)
+        return total.size
 
     def _control_flow(self, view: GraphView, node: Node, bodies: Sequence[tuple[str, GraphView]]) -> Size | None:
         inner = [self._scoped(body) for _, body in bodies]

@@ -17,7 +17,7 @@ from onnxbench.inspecting.inspection import Cost, Inspection, NodeRow, Values, s
 from onnxbench.inspecting.lighten import lighten
 from onnxbench.inspecting.operators import operators
 from onnxbench.inspecting.problems import Facts, find_problems
-from onnxbench.inspecting.rules.graph import dead_nodes
+from onnxbench.inspecting.rules.graph import dead_nodes, is_typed
 from onnxbench.inspecting.rules.validity import tensor_faults
 from onnxbench.inspecting.structure import label, structure
 from onnxbench.inspecting.tensors import tensors_of
@@ -95,4 +95,4 @@ def _values(view: GraphView, known: Shapes) -> Values:
     names = [name for node in view.nodes for name in node.outputs if name]
     ranked = [dims for name in names if (dims := known.dims(name)) is not None]
     shaped = sum(all(dim is not None for dim in dims) for dims in ranked)
-    return Values(len(names), sum(known.type(name) is not None for name in names), len(ranked), shaped)
+    return Values(len(names), sum(is_typed(known, name) for name in names), len(ranked), shaped)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from onnxbench.core.symbolic import Expr
@@ -93,6 +94,7 @@ class Inspection:
         return data
 
 
+@lru_cache(4096)
 def shown(size: int | Expr | None) -> int | str | None:
     """A size for JSON: a number, or an expression as text."""
     return str(size) if isinstance(size, Expr) else size

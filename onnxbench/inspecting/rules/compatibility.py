@@ -74,6 +74,14 @@ def _overridable(facts: Facts) -> Finding:
         )
 
 
+@problem("OB628", "info", "weights are inputs too, as IR versions before 4 want it")
+def _old_ir(facts: Facts) -> Finding:
+    names = [name for name in facts.view.initializers if name in facts.view.inputs]
+    if names and facts.model.proto.ir_version < 4:
+        message = f"{len(names)} initializers are graph inputs; under a newer IR version callers could replace them"
+        yield "model", message, ""
+
+
 @problem("OB626", "info", "the default domain is imported under both its names")
 def _both_spellings(facts: Facts) -> Finding:
     spelled = [(e.domain, e.version) for e in facts.model.proto.opset_import if e.domain in ("", "ai.onnx")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxbench.core.graph import GraphView
+from onnxbench.core.shapes import Shapes
 from onnxbench.core.symbolic import Expr
 from onnxbench.errors import quote
 from onnxbench.inspecting.problems import Facts, problem
@@ -117,4 +118,9 @@ def dead_nodes(view: GraphView) -> list[int]:
 def untyped(facts: Facts) -> list[str]:
     """Values of the top graph without a known element type."""
     made = [name for node in facts.view.nodes for name in node.outputs if name]
-    return [name for name in made if facts.shapes.type(name) is None]
+    return [name for name in made if not is_typed(facts.shapes, name)]
+
+
+def is_typed(shapes: Shapes, name: str) -> bool:
+    """Whether anything is known of a value's type: tensors, nearly all, are asked for first."""
+    return shapes.element(name) is not None or shapes.type(name) is not None
