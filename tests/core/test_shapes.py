@@ -13,7 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxbench import GraphView, Model
 from onnxbench.core.shape_rules.symbols import lone
 from onnxbench.core.shapes import propagate
-from onnxbench.core.symbolic import evaluate, parse, symbol
+from onnxbench.core.size_text import parse
+from onnxbench.core.symbolic import evaluate, symbol
 from onnxbench.core.values import element_type
 from onnxbench.errors import BenchError
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onnxbench.core.symbolic import ceildiv, evaluate, floordiv, largest, modulo, parse, smallest, substitute, symbol
+from onnxbench.core.size_text import parse
+from onnxbench.core.symbolic import ceildiv, evaluate, floordiv, largest, modulo, smallest, substitute, symbol
 
 NAMES = ["N", "H", "seq"]
 FUNCTIONS = {

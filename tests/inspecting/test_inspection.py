@@ -154,6 +154,8 @@ def test_scopes_and_lines_from_the_metadata_of_pytorch():
         ("OB623", "g (float[2] x) => (y) { y = Nonsense (x) }", '"": 17', 8),
         ("OB624", "g (float[2] x) => (y) { y = acme.Zap (x) }", '"": 17, "acme": 1', 8),
         ("OB625", "g (float[2] x, float[2] w) => (float[2] y) <float[2] w = {1,2}> { y = Add (x, w) }", '"": 17', 8),
+        ("OB628", "g (float[2] x, float[2] w) => (float[2] y) <float[2] w = {1,2}> { y = Add (x, w) }", '"": 8', 3),
+        ("OB629", "g (float[2] x) => (float[2] y) { y = Relu (x) }", '"": 999', 8),
         ("OB640", "g (float[2] x) => (float[2] y) { y = Relu (a) a = Neg (x) }", '"": 17', 8),
         ("OB641", "g (float[2] x) => (float[2] y) { [n] a = Relu (x) [n] y = Neg (a) }", '"": 17', 8),
         ("OB642", "g (float[2] x) => (float[2] y) { y = Relu (x) z = Neg (x) }", '"": 17', 8),

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from onnxbench.core.shape_rules.facts import Dim
-from onnxbench.core.symbolic import Expr, Size, evaluate, parse, substitute, symbol
+from onnxbench.core.size_text import parse
+from onnxbench.core.symbolic import Expr, Size, evaluate, substitute, symbol
 
 Path = tuple[tuple[int, str], ...]  # node and attribute of each body on the way from the main graph
 _HYPHENATED = re.compile(r"[A-Za-z_]\w*(-[A-Za-z_]\w*)+")
