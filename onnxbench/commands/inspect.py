@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_format
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from onnxbench.core.model import Model
     from onnxbench.core.shapes import Shapes
     from onnxbench.inspecting.inspection import Inspection
+    from onnxbench.render.console import Progress
     from onnxbench.runtimes.base import Limits
 
 ASK = "What to ask"
@@ -166,12 +166,16 @@ def _verdict(report: Inspection) -> dict[str, str] | None:
     return None
 
 
-def _table(ask: _Ask, paths: list[str], progress: Callable[[str], None]) -> int:
+def _table(ask: _Ask, paths: list[str], progress: Progress) -> int:
     from onnxbench.inspecting.zoo import inspect_all
     from onnxbench.render.zoo import print_zoo
 
-    zoo = inspect_all(paths, ask.inspect, lambda done, total, path: progress(f"{done + 1} of {total} models: {path}"))
-    progress.close()  # type: ignore[attr-defined]
+    def tell(done: int, total: int, path: str) -> None:
+        filled = 20 * done // total
+        progress.tick(f"[{'#' * filled}{'.' * (20 - filled)}] {done + 1} of {total}: {path}")
+
+    zoo = inspect_all(paths, ask.inspect, tell)
+    progress.close()
     if ask.json:
         ask.say(zoo.to_dict())
     else:

@@ -100,7 +100,8 @@ def reduce(
         force=force,
         allow_lossy=allow_lossy,
         documents={"REPORT.md": markdown.reduction, "report.json": lambda report, _: _json(report)},
-        progress=progress,
+        progress=progress.step,
+        tick=progress.tick,
     )
     try:
         report = run_reduction(request)

@@ -115,6 +115,8 @@ def _duplicates(view: GraphView) -> tuple[list[list[str]], int]:
 def _content(tensor: TensorProto) -> object:
     if is_external(tensor):
         return tuple(sorted((entry.key, entry.value) for entry in tensor.external_data if entry.key != "checksum"))
+    if tensor.raw_data:
+        return hashlib.blake2b(tensor.raw_data).digest()
     bare = TensorProto()
     bare.CopyFrom(tensor)
     for text in ("name", "doc_string"):

@@ -53,7 +53,8 @@ class Request:
         force: replace what is there.
         allow_lossy: write `output` in a format that loses something.
         documents: texts to add to the bundle, made from the report.
-        progress: told what is going on, in a line.
+        progress: told what begins, in a line.
+        tick: told how far it is, in a line, after each candidate.
     """
 
     model: Model
@@ -69,6 +70,7 @@ class Request:
     allow_lossy: bool = False
     documents: Mapping[str, Callable[[Reduction, Model], str]] = field(default_factory=dict)
     progress: Callable[[str], None] = lambda line: None
+    tick: Callable[[str], None] = lambda line: None
 
 
 def reduce(request: Request) -> Reduction:
@@ -190,7 +192,7 @@ class _Run:
             types=engine.types,
             limits=engine.oracle.limits,
             hangs=hangs,
-            progress=lambda done, total: self.request.progress(f"recorded {done} of {total} nodes"),
+            progress=lambda done, total: self.request.tick(f"recorded {done} of {total} nodes"),
         )
         engine.values = recording.values
 
@@ -224,7 +226,7 @@ class _Run:
 
     def _tell(self, engine: Engine) -> None:
         left = len(engine.best.nodes) if engine.best is not None else len(engine.view.nodes)
-        self.request.progress(f"{left} nodes left after {engine.oracle.checks} checks")
+        self.request.tick(f"{left} nodes left after {engine.oracle.checks} checks")
 
     def _describe(self, report: Reduction, best: Found) -> None:
         assert self.engine is not None

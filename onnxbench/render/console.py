@@ -32,22 +32,30 @@ def console(color: str, stream: TextIO | None = None) -> Console:
 
 
 class Progress:
-    """Lines on standard error: every one with -v, the latest in place on a terminal, none with -q."""
+    """Lines on standard error: on a terminal the latest in place, with -v every one, with -q none."""
 
     def __init__(self, quiet: bool, verbose: bool) -> None:
         self._on = not quiet
         self._live = not verbose and sys.stderr.isatty()
-        self._every = verbose or self._live
+        self._every = verbose
         self._last = ""
 
-    def __call__(self, line: str) -> None:
+    def step(self, line: str) -> None:
+        """Something new has begun."""
+        self._show(line, self._on)
+
+    def tick(self, line: str) -> None:
+        """Something goes on: in a log that is worth a line only with -v."""
+        self._show(line, self._on and self._every)
+
+    def _show(self, line: str, plainly: bool) -> None:
         line = escape(line)
-        if not self._on or line == self._last:
+        if line == self._last:
             return
         self._last = line
-        if self._live:
+        if self._on and self._live:
             print(f"\r\x1b[2K{line[:100]}", end="", file=sys.stderr, flush=True)
-        elif self._every or " nodes left after " not in line:
+        elif plainly:
             print(line, file=sys.stderr, flush=True)
 
     def close(self) -> None:

@@ -37,4 +37,6 @@ def print_zoo(zoo: Zoo, out: Console, *, everything: bool = False) -> None:
 
 
 def _amount(text: str) -> str:
-    return amount(int(text)).strip() if text.isdecimal() else text
+    if text.isdecimal():
+        return amount(int(text)).strip()
+    return text if len(text) <= 30 else "(an expression)"
