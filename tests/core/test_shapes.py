@@ -48,6 +48,7 @@ def main_view(model):
         ),
         ("y = MaxPool<kernel_shape = [3, 3], ceil_mode = 1, strides = [2, 2]>(x)", ["N", 8, "(H//2)", "(W//2)"]),
         ("y = Flatten(x)", ["N", "8*H*W"]),
+        ("y, z = Split<axis = 2, num_outputs = 2>(x)", ["N", 8, "((H + 1)//2)", "W"]),
         ("y = Concat<axis = 2>(x, x, x)", ["N", 8, "3*H", "W"]),
         ("y = DepthToSpace<blocksize = 2>(x)", ["N", 2, "2*H", "2*W"]),
         ("s = Constant<value_floats = [1.0, 1.0, 0.5, 2.0]>() y = Resize(x, , s)", ["N", 8, "(H//2)", "2*W"]),
@@ -210,6 +211,20 @@ def test_each_call_of_a_function_has_its_own_sizes():
     assert printed(shapes, "w") == [10]
     view = main_view(model)
     assert printed(shapes.of(view.call(view.producer["w"])), "t") == [5]
+
+
+def test_a_body_in_a_function_sees_the_function_and_not_its_caller():
+    text = """g (bool c, float[N] x, float[9] t) => (y) { y = local.pick(c, x) }
+        <domain: "local", opset_import: ["": 18]> pick (k, a) => (b) { t = Relu(a)
+            b = If(k) <then_branch = p () => (u) { u = Relu(t) }, else_branch = q () => (v) { v = Neg(t) }> }"""
+    model = model_of(text)
+    shapes = propagate(model)
+    view = main_view(model)
+    inside = view.call(view.producer["y"])
+    branch = dict(inside.bodies(inside.producer["b"]))["then_branch"]
+    assert printed(shapes, "y") == ["N"]
+    assert printed(shapes.of(branch), "t") == ["N"]
+    assert printed(shapes.of(branch), "x") is None
 
 
 def test_sequences_remember_their_members():

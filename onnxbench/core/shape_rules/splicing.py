@@ -10,7 +10,7 @@ import numpy as np
 from onnxbench.core.shape_rules.facts import Dim, Element, Elements, Fact, of_elements, tensor
 from onnxbench.core.shape_rules.registry import MICROSOFT, rule
 from onnxbench.core.shape_rules.site import Site, as_size, total
-from onnxbench.core.symbolic import Expr, Size, ceildiv, floordiv, largest, smallest
+from onnxbench.core.symbolic import Size, ceildiv, floordiv, largest, smallest
 
 #: Ends of a slice beyond this mean "as far as it goes".
 _FAR = 10**9
@@ -183,7 +183,7 @@ def split(site: Site) -> Sequence[Fact]:
     elif site.given(1):
         parts = [None] * count
     else:
-        parts = _even(before[axis], count)
+        parts = _even(before[axis], count, must_fit=site.version < 18)
     array = site.input(0).elements()
     lengths = [part for part in parts if isinstance(part, int)]
     if array is not None and len(lengths) == count and sum(lengths) == array.shape[axis]:
@@ -192,14 +192,13 @@ def split(site: Site) -> Sequence[Fact]:
     return [tensor(site.element(), (*before[:axis], part, *before[axis + 1 :])) for part in parts]
 
 
-def _even(whole: Dim, count: int) -> list[Dim]:
+def _even(whole: Dim, count: int, must_fit: bool) -> list[Dim]:
+    """Equal parts; if they need not fit the last one is what is left."""
     if whole is None:
         return [None] * count
+    if must_fit:
+        return [floordiv(whole, count)] * count
     part = ceildiv(whole, count)
-    if part * count == whole:
-        return [part] * count
-    if isinstance(whole, Expr):  # it need not come out even, then the last is shorter
-        return [floordiv(whole, count) if count == 1 else None] * count
     return [*([part] * (count - 1)), whole - part * (count - 1)]
 
 
