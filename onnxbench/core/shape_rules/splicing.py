@@ -45,11 +45,22 @@ def joined(site: Site, parts: Sequence[Fact], axis: int, new_axis: bool = False)
         except ValueError:
             return tensor(element, (None,) * (rank + new_axis))
     known = [part.dims for part in parts if part.dims is not None]
-    dims: list[Dim] = [site.same(*(shape[i] for shape in known)) for i in range(rank) if new_axis or i != axis]
+    dims: list[Dim] = [_agreed(site, [shape[i] for shape in known]) for i in range(rank) if new_axis or i != axis]
     along: Dim = len(parts) if new_axis else None
     if not new_axis and len(known) == len(parts) and axis < rank:
         along = total(*(shape[axis] for shape in known))
     return tensor(element, [*dims[:axis], along, *dims[axis:]])
+
+
+def _agreed(site: Site, sizes: Sequence[Dim]) -> Dim:
+    """The size of an axis that is not joined. Nothing is concluded of the parts: runtimes let empty ones be of any shape."""
+    known = {size for size in sizes if size is not None and not site.is_made(size)}
+    numbers = [size for size in known if isinstance(size, int)]
+    if numbers:
+        return numbers[0] if len(numbers) == 1 else None
+    if known:
+        return next(size for size in sizes if size in known)
+    return sizes[0] if len(set(sizes)) == 1 else None
 
 
 @rule("Slice")
