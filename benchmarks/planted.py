@@ -2,9 +2,9 @@
 
 usage: planted.py FOLDER [--deed raise|wrong|signal] [--limit BYTES]
 
-FOLDER holds .onnx files (from published packages, say). Each gets one culprit: the node
-in the middle of its depth-first order that has a name of its own and a float output. Prints nodes before and after, checks, ceil(log2 n) + 3, and seconds. Needs the test plug-in
-(tests/misbehaving).
+FOLDER holds .onnx files (from published packages, say). Each gets one culprit: the node in the middle of its depth-first
+order that has a name of its own and a float output. Prints nodes before and after, checks, ceil(log2 n) + 3, and seconds.
+Needs the test plug-in (tests/misbehaving).
 """
 
 import argparse

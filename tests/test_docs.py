@@ -73,3 +73,25 @@ def test_the_plug_in_of_the_page_is_a_runtime():
     compile(shaky(Spec("shaky")).script(), "repro.py", "exec")
     with pytest.raises(UsageError):
         shaky(Spec("shaky", arguments="x=1"))
+
+
+def test_every_problem_is_documented():
+    from onnxbench.inspecting.problems import catalogue
+
+    documented = {row[0]: row[1:] for row in rows("inspect.md") if row[0].startswith("OB6")}
+    assert documented == {code: [entry.severity, entry.sentence] for code, entry in catalogue().items()}
+
+
+def test_every_option_and_field_of_inspect_is_documented():
+    import inspect
+
+    from onnxbench.commands.inspect import inspect as command
+    from onnxbench.inspecting.inspection import Inspection
+
+    page = (ROOT / "docs" / "inspect.md").read_text()
+    short = {"--quiet": "`-q`", "--verbose": "`-v`", "--models": "MODEL", "--everything": "--all"}
+    for name in inspect.signature(command).parameters:
+        option = "--" + name.replace("_", "-")
+        assert short.get(option, option) in page
+    for field in dataclasses.fields(Inspection):
+        assert field.name == "fail_on" or f"`{field.name}`" in page

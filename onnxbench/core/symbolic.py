@@ -41,10 +41,12 @@ class Expr:
     __slots__ = ("_hash", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
-        self.terms = dict(sorted(terms.items(), key=lambda term: sort_key(term[0])))
-        self._hash = hash(tuple(self.terms.items()))
+        self.terms = dict(terms)
+        self._hash: int | None = None
 
     def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self.terms.items()))
         return self._hash
 
     def __reduce__(self) -> tuple[type[Expr], tuple[dict[Monomial, int]]]:
@@ -61,18 +63,22 @@ class Expr:
 
     def __str__(self) -> str:
         text = ""
-        for monomial, factor in self.terms.items():
+        for monomial, factor in sorted(self.terms.items(), key=lambda term: sort_key(term[0])):
             sign = ("-" if factor < 0 else "") if not text else (" - " if factor < 0 else " + ")
             text += sign + _term(monomial, abs(factor))
         return text
 
     def __add__(self, other: Size) -> Size:
+        if other == 0:
+            return self
         terms = dict(self.terms)
         for monomial, factor in _terms(other).items():
             terms[monomial] = terms.get(monomial, 0) + factor
         return _tidy(terms)
 
     def __mul__(self, other: Size) -> Size:
+        if isinstance(other, int):
+            return Expr({monomial: factor * other for monomial, factor in self.terms.items()}) if other else 0
         terms: dict[Monomial, int] = {}
         for left, a in self.terms.items():
             for right, b in _terms(other).items():
@@ -84,6 +90,8 @@ class Expr:
         return self * -1
 
     def __sub__(self, other: Size) -> Size:
+        if other == 0:
+            return self
         return self + other * -1
 
     def __rsub__(self, other: int) -> Size:

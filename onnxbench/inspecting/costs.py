@@ -6,7 +6,7 @@ cannot be told at all is counted apart, so that a sum never hides it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onnxbench.core.graph import GraphView, Node
@@ -119,43 +119,39 @@ def live_memory(view: GraphView, shapes: Shapes) -> tuple[list[Size | None], int
     """Bytes alive while each node of a graph runs, and how many values have no known size.
 
     A value lives from the node that makes it (an input: from the start) to the last node that reads it (an output: to the
-    end). Initializers are weights and not counted. Order: the file's, or a runnable one if the file is unsorted.
+    end). Initializers and Constants are weights and not counted, nor is what bodies hold while they run. Order: the file's,
+    or a runnable one if the file is unsorted.
     """
-    order = view.order if not _is_sorted(view) else view.nodes
-    place = {node.index: i for i, node in enumerate(order)}
-    weights = {*view.initializers, *view.sparse}
-    last: dict[str, int] = dict.fromkeys((n for n in view.outputs), len(order))
-    for node in order:
-        for name in node.inputs:
-            if last.get(name, -1) < len(order):
-                last[name] = place[node.index]
-    unsized = 0
+    order = view.nodes if _is_sorted(view) else view.order
+    born: list[Size] = [0] * len(order)
     dying: list[Size] = [0] * (len(order) + 1)
-    current: Size = 0
-    alive_at: dict[int, Size] = {}
-    for name in view.inputs:
-        if name in weights or name not in last:
-            continue
+    unsized = 0
+    for name, start, end in _lifetimes(view, order):
         size = byte_size(shapes, name)
         if size is None:
             unsized += 1
             continue
-        current = current + size
-        dying[last[name]] = dying[last[name]] + size
-    for i, node in enumerate(order):
-        for name in node.outputs:
-            if not name:
-                continue
-            size = 0 if node.proto.op_type == "Constant" else byte_size(shapes, name)
-            if size is None:
-                unsized += 1
-                continue
-            current = current + size
-            end = last.get(name, i)
-            dying[end] = dying[end] + size
-        alive_at[node.index] = current
-        current = current - dying[i]
-    return [alive_at[node.index] for node in view.nodes], unsized
+        born[start] = born[start] + size
+        dying[end] = dying[end] + size
+    alive: dict[int, Size | None] = {}
+    current: Size = 0
+    for node, start_bytes, end_bytes in zip(order, born, dying, strict=False):
+        current = current + start_bytes
+        alive[node.index] = current
+        current = current - end_bytes
+    return [alive[node.index] for node in view.nodes], unsized
+
+
+def _lifetimes(view: GraphView, order: Sequence[Node]) -> Iterator[tuple[str, int, int]]:
+    """Each activation with the places in the order of the first and the last node that it is alive for."""
+    last = {name: place for place, node in enumerate(order) for name in node.inputs}
+    last.update(dict.fromkeys(view.outputs, len(order)))
+    weights = {*view.initializers, *view.sparse}
+    if order:
+        yield from ((name, 0, last[name]) for name in view.inputs if name in last and name not in weights)
+    for place, node in enumerate(order):
+        if node.proto.op_type != "Constant":
+            yield from ((name, place, last.get(name, place)) for name in node.outputs if name)
 
 
 def _is_sorted(view: GraphView) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 
 from onnxbench.core import check, shapes
@@ -52,13 +51,12 @@ def inspect(
     stored = tensors_of(model, view)  # before the weights go: equal ones are told by their bytes
     faults = tensor_faults(model)
     head = header(model, view)
-    light = dataclasses.replace(model, proto=lighten(model.proto))
-    view = GraphView(light.proto, light.proto.graph)
-    known = shapes.propagate(light, dims=dims or {}, shapes=input_shapes or {}, timeout=timeout, memory=memory)
-    complaint = check.fault(light, timeout=timeout, memory=memory)
+    lighten(model.proto)
+    known = shapes.propagate(model, dims=dims or {}, shapes=input_shapes or {}, timeout=timeout, memory=memory)
+    complaint = check.fault(model, timeout=timeout, memory=memory)
     used = operators(view)
     cost = _costs(view, known)
-    facts = Facts(light, view, known, used, stored, faults, complaint, known.note)
+    facts = Facts(model, view, known, used, stored, faults, complaint, known.note)
     return Inspection(
         model=model.label,
         path=str(model.path) if model.path is not None else None,

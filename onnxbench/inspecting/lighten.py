@@ -10,13 +10,13 @@ _KEPT = 1024  # bytes: what shape inference may want to read
 _PLACE = "weights-let-go"
 
 
-def lighten(proto: ModelProto) -> ModelProto:
-    """A copy without the payload of large tensors, which look external then; the model given is emptied of it too."""
+def lighten(proto: ModelProto) -> None:
+    """Take the payload out of large embedded tensors, in place; they look external then.
+
+    What is sent to workers is small after that: a model of gigabytes costs what its graph costs.
+    """
     for tensor in tensors(proto):
         if len(tensor.raw_data) > _KEPT:
             tensor.ClearField("raw_data")
             tensor.data_location = TensorProto.EXTERNAL
             tensor.external_data.add(key="location", value=_PLACE)
-    light = ModelProto()  # a message keeps the memory of the fields it once had; a copy does not
-    light.CopyFrom(proto)
-    return light

@@ -1,0 +1,141 @@
+"""`onnxbench inspect` from outside."""
+
+import json
+import os
+
+import onnx
+import pytest
+
+from .conftest import HEALTHY, write
+
+BROKEN = '<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Relu (x, x) }'
+
+
+def test_a_person_sees_what_matters(bench, healthy):
+    done = bench("inspect", healthy)
+    assert done.returncode == 0
+    for text in ("healthy.onnx", "IR 8, opset ai.onnx 17", "2 nodes", "float[N, 3]", "Relu-14", "no problems found"):
+        assert text in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "\x1b[" in bench("inspect", healthy, "--color", "always").stdout
+
+
+def test_json_is_one_object_with_a_schema(bench, healthy):
+    said = json.loads(bench("inspect", healthy, "--json").stdout)
+    assert said["schema"] == "onnxbench.inspect/1"
+    assert set(said) == {
+        *("schema", "model", "path", "header", "operators", "cost", "values", "tensors", "structure", "blocks"),
+        *("dead_nodes", "problems"),
+    }
+
+
+def test_an_invalid_model_is_shown_and_ends_with_3(bench, tmp_path):
+    path = write(tmp_path / "broken.onnx", BROKEN)
+    done = bench("inspect", path)
+    assert done.returncode == 3
+    assert "1 nodes" in done.stdout
+    assert "OB601" in done.stdout
+    assert "error[OB305]" in done.stderr
+    said = json.loads(bench("inspect", path, "--json").stdout)
+    assert (said["error"]["code"], said["header"]["nodes"]) == ("OB305", 1)
+
+
+def test_fail_on_is_for_ci(bench, tmp_path):
+    text = HEALTHY.replace("(float[N, 3] x)", "(float[N, 3] x)").replace("{ [a]", "{ [dead] d = Abs (x) [a]")
+    path = write(tmp_path / "dead.onnx", text)
+    assert bench("inspect", path).returncode == 0
+    done = bench("inspect", path, "--fail-on", "OB640,OB642")
+    assert done.returncode == 1
+    assert "OB642" in done.stderr
+    assert bench("inspect", path, "--fail-on", "OB640").returncode == 0
+    assert bench("inspect", path, "--fail-on", "OB999").returncode == 2
+
+
+def test_sizes_make_numbers_of_symbols(bench, healthy):
+    said = json.loads(bench("inspect", healthy, "--json").stdout)
+    assert said["cost"]["peak_bytes"] == "24*N"
+    for option in (("--dim", "N=5"), ("--shape", "x=5x3")):
+        assert json.loads(bench("inspect", healthy, "--json", *option).stdout)["cost"]["peak_bytes"] == 120
+    assert bench("inspect", healthy, "--dim", "M=5").returncode == 3
+    assert bench("inspect", healthy, "--shape", "z=5x3").returncode == 3
+
+
+def test_a_closer_look(bench, healthy):
+    said = json.loads(bench("inspect", healthy, "--node", "a", "--json").stdout)
+    (node,) = said["nodes"]
+    assert (node["operator"], node["since"], node["inputs"][0]["type"]) == ("Relu", 14, "float[N, 3]")
+    said = json.loads(bench("inspect", healthy, "--value", "h", "--json").stdout)
+    (value,) = said["values"]
+    assert (value["producer"], value["consumers"]) == ("'a' (Relu)", ["'b' (Neg)"])
+    assert "made by 'a' (Relu)" in bench("inspect", healthy, "--value", "h").stdout
+    assert "Neg" in bench("inspect", healthy, "--find", "op=Neg or op=Abs").stdout
+    done = bench("inspect", healthy, "--node", "aa")
+    assert (done.returncode, "OB303" in done.stderr) == (3, True)
+
+
+def test_text_leaves_large_tensors_out(bench, tmp_path):
+    path = write(tmp_path / "m.onnx", HEALTHY)
+    proto = onnx.load(path)
+    proto.graph.initializer.append(onnx.helper.make_tensor("w", 1, [999], [1.25] * 999))
+    onnx.save(proto, path)
+    done = bench("inspect", path, "--text")
+    assert "y = Neg (h)" in done.stdout
+    assert "float[999] w" in done.stdout
+    assert "1.25" not in done.stdout
+
+
+def test_differences(bench, healthy, tmp_path):
+    other = write(tmp_path / "other.onnx", HEALTHY.replace("Neg (h)", "Abs (h)"))
+    done = bench("inspect", healthy, "--diff", other)
+    assert done.returncode == 1
+    assert "- 'b' (Neg)" in done.stdout
+    assert "+ 'b' (Abs)" in done.stdout
+    assert "OB106" in done.stderr
+    assert bench("inspect", healthy, "--diff", healthy).returncode == 0
+    assert json.loads(bench("inspect", healthy, "--diff", other, "--json").stdout)["same"] is False
+
+
+def test_a_folder_is_a_table_with_totals(bench, healthy, tmp_path):
+    folder = tmp_path / "zoo" / "inner"
+    folder.mkdir(parents=True)
+    write(tmp_path / "zoo" / "a.onnx", HEALTHY)
+    write(folder / "b.onnx", HEALTHY.replace('"": 17', '"": 13'))
+    (folder / "c.onnx").write_bytes(b"")
+    done = bench("inspect", "zoo")
+    assert done.returncode == 3  # c is no model
+    assert "OB302" in done.stdout
+    said = json.loads(bench("inspect", "zoo", "--json").stdout)
+    assert said["schema"] == "onnxbench.inspect/1"
+    assert [model.get("error", {}).get("code") for model in said["models"]] == [None, None, "OB302"]
+    assert said["totals"]["opsets"] == {"ai.onnx 17": 1, "ai.onnx 13": 1}
+    assert said["totals"]["operators"] == {"Relu": 2, "Neg": 2}
+    assert bench("inspect", "zoo/*.onnx").returncode == 0
+    assert bench("inspect", "zoo/*.nothing").returncode == 3
+    assert bench("inspect", "zoo/a.onnx", "zoo/inner/b.onnx").returncode == 0
+    assert bench("inspect", "zoo", "--node", "a").returncode == 2
+
+
+def test_names_cannot_steer_the_terminal(bench, tmp_path):
+    proto = onnx.parser.parse_model(HEALTHY)
+    proto.graph.node[0].name = "\x1b]0;owned\x07\n"
+    proto.producer_name = "\x1b[31m"
+    onnx.save(proto, tmp_path / "m.onnx")
+    for more in ([], ["--json"], ["--find", "op=Relu"], ["--color", "always"]):
+        assert "\x1b]0;" not in bench("inspect", "m.onnx", *more).stdout
+
+
+def test_twenty_thousand_nodes_stay_readable(bench, tmp_path):
+    nodes = " ".join(f"t{i + 1} = Relu (t{i})" for i in range(20_000))
+    write(
+        tmp_path / "m.onnx",
+        f'<ir_version: 8, opset_import: ["": 17]> g (float[N] t0) => (float[N] t20000) {{ {nodes} }}',
+    )
+    done = bench("inspect", "m.onnx")
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) < 60
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+def test_a_fifo_is_no_model(bench, tmp_path):
+    os.mkfifo(tmp_path / "f.onnx")
+    assert bench("inspect", "f.onnx", timeout=20).returncode == 3
