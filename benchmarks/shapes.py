@@ -1,6 +1,6 @@
 """Count what is known of the values of real models, by our propagation and by others, and hold ours against real runs.
 
-usage: shapes.py FOLDER [--least NODES] [--no-runs]
+usage: python -P benchmarks/shapes.py FOLDER [--least NODES] [--no-runs]
 
 FOLDER holds .onnx files. Of each, the outputs of the nodes of the main graph are counted: those with a known element
 type, a known rank, and dims that are all numbers or expressions over sizes of the inputs (in brackets: made-up symbols
@@ -12,6 +12,8 @@ what the file itself declares wrongly is not counted.
 
 import argparse
 import re
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -48,9 +50,8 @@ def main() -> None:
         seconds = time.perf_counter() - started
         names = [name for node in view.nodes for name in node.outputs if name]
         ours = count(names, {name: described(shapes, name) for name in names})
-        serialized = model.proto.SerializeToString()
         texts = declared_texts(model.proto)
-        others = [theirs(names, texts, function, serialized) for function in (run_inference, run_symbolic)]
+        others = [theirs(names, texts, function(path)) for function in (by_onnx, by_onnxruntime)]
         compared, contradictions = (0, []) if options.no_runs else run_twice(model, view, shapes)
         is_worse = any(o is not None and any(a < b for a, b in zip(ours[:3], o[:3], strict=True)) for o in others)
         worse, wrong = worse + is_worse, wrong + len(contradictions)
@@ -69,23 +70,24 @@ def main() -> None:
     print(f"\nand {small} smaller ones; worse than another in {worse} models; {wrong} contradictions to a run")
 
 
-def run_symbolic(serialized: bytes) -> bytes:
-    import logging
-    import os
-
-    from onnxruntime.tools.symbolic_shape_infer import SymbolicShapeInference
-
-    logging.disable(logging.CRITICAL)
-    model = onnx.ModelProto.FromString(serialized)
-    os.chdir(tempfile.gettempdir())  # it leaves files where it fails
-    return SymbolicShapeInference.infer_shapes(model, auto_merge=True).SerializeToString()
+def by_onnx(path):
+    result = isolate.call(run_inference, (load(path).proto.SerializeToString(),), timeout=300)
+    return onnx.ModelProto.FromString(result.value) if isinstance(result, isolate.Ok) else None
 
 
-def theirs(names, texts, function, serialized):
-    result = isolate.call("shapes:run_symbolic" if function is run_symbolic else function, (serialized,), timeout=300)
-    if not isinstance(result, isolate.Ok) or result.value is None:
+def by_onnxruntime(path):
+    with tempfile.TemporaryDirectory() as folder:  # the tool leaves files in the working folder where it fails
+        made = Path(folder) / "made.onnx"
+        tool = "onnxruntime.tools.symbolic_shape_infer"
+        command = [sys.executable, "-P", "-m", tool, "--input", path.absolute(), "--output", made, "--auto_merge"]
+        subprocess.run(command, cwd=folder, capture_output=True, timeout=300)
+        return onnx.load(made) if made.exists() else None
+
+
+def theirs(names, texts, model):
+    if model is None:
         return None
-    graph = onnx.ModelProto.FromString(result.value).graph
+    graph = model.graph
     types = {value.name: value.type for value in (*graph.value_info, *graph.output)}
     fed = {dim.dim_param for value in graph.input for dim in dims_of(value.type)}
     words = {word for text in {*texts, *fed} for word in re.findall(r"[^\W\d]\w*", text)} | FUNCTIONS
@@ -156,9 +158,10 @@ def run_twice(model, view, shapes):
 
 def run(model, view, shapes, first, step):
     """Every value of the main graph, with the symbols at different sizes, and what the symbols are worth."""
-    names = sorted({d.dim_param for info in view.inputs.values() for d in dims_of(info.type) if d.dim_param})
+    names = list(dict.fromkeys(d.dim_param for info in view.inputs.values() for d in dims_of(info.type) if d.dim_param))
     plain = [name for name in names if not re.search(r"[-+*/ ]", name)]
-    attempts = [{name: 64 * (i + first) if i else first for i, name in enumerate(plain)}]
+    image = {name: 64 * (i + first) if i else first for i, name in enumerate(plain)}
+    attempts = [image | ({"?": 48} if "?" in plain else {})]
     attempts += [{name: first + step * i for i, name in enumerate(plain)}, dict.fromkeys(plain, 32 * first), {}]
     best = None
     for dims in attempts:

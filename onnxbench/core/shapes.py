@@ -3,6 +3,9 @@
 Each node goes by its own rule (`shape_rules`), nodes without one by onnx's inference of that node, and where something
 is left open onnx's inference of the whole model is asked as well. Nothing that the file declares is lost; what follows
 from the inputs wins over a stale declaration, and the two are reported as a conflict.
+
+Claims hold for runs in which every window of a convolution or pooling fits its padded input: what runtimes make of
+smaller ones (ONNX Runtime lets a pooling window that is too large fit once) would stand in every size as a maximum.
 """
 
 from __future__ import annotations
@@ -96,11 +99,9 @@ class Shapes:
             fact = self._facts.get(path, {}).get(name)
             if fact is not None:
                 return fact
-            if not path:
+            if not path or not path[-1][1]:  # a function sees nothing of its caller
                 break
-            path = path[:-1] if path[-1][1] else ()  # a function sees nothing of its caller
-            if not path and self._here[0][1] == "":
-                break
+            path = path[:-1]
         return self._of_bodies().get(name, Fact())
 
     def _of_bodies(self) -> dict[str, Fact]:

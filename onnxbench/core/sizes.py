@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-import operator
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from onnx import TensorShapeProto, TypeProto
 
 from onnxbench.core.graph import GraphView
 from onnxbench.core.nearest import not_found
+from onnxbench.core.symbolic import Expr, evaluate, parse
 from onnxbench.core.values import tensor_type
 from onnxbench.core.wanted_sizes import wanted_sizes
 from onnxbench.errors import UsageError, quote
@@ -138,41 +137,19 @@ def _shape(
     return tuple(sizes)
 
 
-_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-}
-
-
-def _parsed(symbol: str) -> ast.expr | None:
+def _calculation(symbol: str) -> Expr | None:
     """The calculation that exporters write as the name of a dim (`past_seq + seq`); None for a plain symbol."""
-    if not any(sign in symbol for sign in "+-*/"):
-        return None
-    try:
-        tree = ast.parse(symbol.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    allowed = (ast.BinOp, ast.Name, ast.Load, ast.Constant, *_OPERATORS)
-    fits = all(isinstance(part, allowed) for part in ast.walk(tree)) and isinstance(tree, ast.BinOp)
-    whole = all(type(part.value) is int for part in ast.walk(tree) if isinstance(part, ast.Constant))
-    return tree if fits and whole and any(isinstance(part, ast.Name) for part in ast.walk(tree)) else None
+    size = parse(symbol) if any(sign in symbol for sign in "+-*/%(") else None
+    return size if isinstance(size, Expr) else None
 
 
 def _names(symbol: str) -> tuple[str, ...]:
-    tree = _parsed(symbol)
-    return () if tree is None else tuple(part.id for part in ast.walk(tree) if isinstance(part, ast.Name))
+    size = _calculation(symbol)
+    return () if size is None else tuple(sorted(size.symbols))
 
 
 def _calculated(symbol: str, symbols: Mapping[str, int]) -> int:
-    tree = _parsed(symbol)
-    assert tree is not None
-    return _value(tree, symbols)
-
-
-def _value(tree: ast.expr, symbols: Mapping[str, int]) -> int:
-    if isinstance(tree, ast.BinOp):
-        left, right = _value(tree.left, symbols), _value(tree.right, symbols)
-        return _OPERATORS[type(tree.op)](left, right) if right or not isinstance(tree.op, ast.FloorDiv) else SYMBOL
-    return symbols[tree.id] if isinstance(tree, ast.Name) else int(getattr(tree, "value", SYMBOL))
+    size = _calculation(symbol)
+    assert size is not None
+    value = evaluate(size, symbols)
+    return value if isinstance(value, int) else SYMBOL  # a division by zero

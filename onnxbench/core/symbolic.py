@@ -295,7 +295,7 @@ def _symbols(size: Size) -> Iterator[str]:
 
 
 def _term(monomial: Monomial, factor: int) -> str:
-    parts = [f"{atom}**{power}" if power > 1 else _factor(atom) for atom, power in monomial]
+    parts = [f"{_factor(atom)}**{power}" if power > 1 else _factor(atom) for atom, power in monomial]
     return "*".join([str(factor)] * (factor != 1 or not parts) + parts)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from onnxbench import GraphView, Model
+from onnxbench.core.shape_rules.registry import MICROSOFT
 from onnxbench.core.shape_rules.symbols import lone
 from onnxbench.core.shapes import propagate
 from onnxbench.core.size_text import parse
@@ -49,6 +50,7 @@ def main_view(model):
         ),
         ("y = MaxPool<kernel_shape = [3, 3], ceil_mode = 1, strides = [2, 2]>(x)", ["N", 8, "(H//2)", "(W//2)"]),
         ("y = Flatten(x)", ["N", "8*H*W"]),
+        ("y, z = Split<axis = 2, num_outputs = 2>(x)", ["N", 8, "((H + 1)//2)", "W"]),
         ("y = Concat<axis = 2>(x, x, x)", ["N", 8, "3*H", "W"]),
         ("y = DepthToSpace<blocksize = 2>(x)", ["N", 2, "2*H", "2*W"]),
         ("s = Constant<value_floats = [1.0, 1.0, 0.5, 2.0]>() y = Resize(x, , s)", ["N", 8, "(H//2)", "2*W"]),
@@ -139,6 +141,15 @@ def test_broadcasting_claims_no_more_than_is_certain(left, right, dim):
     assert printed(shapes, "y") == [dim]
 
 
+def test_nothing_follows_from_parts_that_may_be_empty():
+    text = """g (float[N] x) => (y) { z = NonZero(x)  t = Cast<to = 7>(x)  zero = Constant<value_ints = [0]>()
+        u = Unsqueeze(t, zero)  y = Concat<axis = 0>(z, u) }"""
+    shapes = shapes_of(text)
+
+    assert printed(shapes, "z") == [1, "z_d1"]
+    assert printed(shapes, "y") == [2, "N"]
+
+
 def test_branches_keep_what_both_say():
     text = """g (bool c, float[N, 3] x) => (y) { y = If(c) <
         then_branch = t () => (a) { a = Relu(x) },
@@ -211,6 +222,20 @@ def test_each_call_of_a_function_has_its_own_sizes():
     assert printed(shapes, "w") == [10]
     view = main_view(model)
     assert printed(shapes.of(view.call(view.producer["w"])), "t") == [5]
+
+
+def test_a_body_in_a_function_sees_the_function_and_not_its_caller():
+    text = """g (bool c, float[N] x, float[9] t) => (y) { y = local.pick(c, x) }
+        <domain: "local", opset_import: ["": 18]> pick (k, a) => (b) { t = Relu(a)
+            b = If(k) <then_branch = p () => (u) { u = Relu(t) }, else_branch = q () => (v) { v = Neg(t) }> }"""
+    model = model_of(text)
+    shapes = propagate(model)
+    view = main_view(model)
+    inside = view.call(view.producer["y"])
+    branch = dict(inside.bodies(inside.producer["b"]))["then_branch"]
+    assert printed(shapes, "y") == ["N"]
+    assert printed(shapes.of(branch), "t") == ["N"]
+    assert printed(shapes.of(branch), "x") is None
 
 
 def test_sequences_remember_their_members():
@@ -411,6 +436,99 @@ def contradictions(shapes, values, env):
             if isinstance(claimed, int) and claimed != int(real):
                 found.append((name, "data", str(element_), value))
     return found
+
+
+OLD_FORMS = [
+    (7, "", "Slice", ["f23"], {"starts": [1], "ends": [-1], "axes": [1]}),
+    (7, "", "Squeeze", ["f213"], {"axes": [1]}),
+    (7, "", "Unsqueeze", ["f23"], {"axes": [0, 2]}),
+    (7, "", "Pad", ["f23"], {"pads": [0, 1, 2, 3]}),
+    (7, "", "Upsample", ["f1122"], {"scales": [1.0, 1.0, 2.0, 1.5]}),
+    (9, "", "Upsample", ["f1122", np.array([1, 1, 2, 1.5], np.float32)], {}),
+    (9, "", "TopK", ["f23"], {"k": 2}),
+    (7, "", "Split", ["f23"], {"axis": 1, "split": [1, 2]}),
+    (7, "", "Split", ["f43"], {"axis": 0}),
+    (7, "", "Clip", ["f23"], {"min": 0.0}),
+    (7, "", "Dropout", ["f23"], {}),
+    (10, "", "Resize", ["f1122", np.array([1, 1, 0.5, 2], np.float32)], {}),
+    (7, "", "ReduceSum", ["f23"], {"axes": [1], "keepdims": 0}),
+    (7, "", "BatchNormalization", ["f23", *[np.ones(3, np.float32)] * 4], {}),
+    (
+        7,
+        "",
+        "LSTM",
+        ["f423", np.ones((2, 20, 3), np.float32), np.ones((2, 20, 5), np.float32)],
+        {"hidden_size": 5, "direction": "bidirectional"},
+    ),
+    (14, "", "GRU", ["f423", np.ones((1, 15, 3), np.float32), np.ones((1, 15, 5), np.float32)], {"hidden_size": 5}),
+    (13, MICROSOFT, "Gelu", ["f23"], {}),
+    (13, MICROSOFT, "FastGelu", ["f23"], {}),
+    (13, MICROSOFT, "BiasGelu", ["f23", np.ones(3, np.float32)], {}),
+    (13, MICROSOFT, "FusedMatMul", ["f23", "f23"], {"transB": 1}),
+    (13, MICROSOFT, "FusedConv", ["f1333", np.ones((2, 3, 2, 2), np.float32)], {"activation": "Relu"}),
+    (13, MICROSOFT, "SkipLayerNormalization", ["f234", "f234", np.ones(4, np.float32)], {}),
+    (13, "", "LayerNormalization", ["f234", np.ones(4, np.float32)], {}),
+    (13, MICROSOFT, "Attention", ["f248", np.ones((8, 24), np.float32), np.ones(24, np.float32)], {"num_heads": 2}),
+    (13, MICROSOFT, "MultiHeadAttention", ["f248", "f238", "f238"], {"num_heads": 2}),
+    (13, MICROSOFT, "DynamicQuantizeMatMul", ["f23", np.ones((3, 4), np.uint8), np.float32(1), np.uint8(0)], {}),
+    (
+        13,
+        MICROSOFT,
+        "QLinearAdd",
+        ["u23", np.float32(1), np.uint8(0), "u13", np.float32(1), np.uint8(0), np.float32(1), np.uint8(0)],
+        {},
+    ),
+    (13, MICROSOFT, "QLinearSigmoid", ["u23", np.float32(1), np.uint8(0), np.float32(1), np.uint8(0)], {}),
+    (13, MICROSOFT, "QLinearGlobalAveragePool", ["u1333", np.float32(1), np.uint8(0), np.float32(1), np.uint8(0)], {}),
+    (
+        13,
+        MICROSOFT,
+        "QLinearConcat",
+        [np.float32(1), np.uint8(0), "u23", np.float32(1), np.uint8(0), "u13", np.float32(1), np.uint8(0)],
+        {"axis": 0},
+    ),
+    (
+        13,
+        MICROSOFT,
+        "QGemm",
+        ["u23", np.float32(1), np.uint8(0), np.ones((3, 4), np.uint8), np.float32(1), np.uint8(0)],
+        {},
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "opset, domain, operator, inputs, attributes",
+    OLD_FORMS,
+    ids=lambda case: case if isinstance(case, str | int) else "",
+)
+def test_old_forms_and_contributed_operators_have_the_sizes_that_we_say(opset, domain, operator, inputs, attributes):
+    names, feeds, infos, initializers, env = [], {}, [], [], {}
+    for place, given_ in enumerate(inputs):
+        name = f"x{place}"
+        names.append(name)
+        if not isinstance(given_, str):
+            initializers.append(numpy_helper.from_array(np.asarray(given_), name))
+            continue
+        shape = [int(digit) for digit in given_[1:]]
+        feeds[name] = np.ones(shape, np.float32 if given_[0] == "f" else np.uint8)
+        env |= {f"s{place}_{axis}": size for axis, size in enumerate(shape)}
+        symbols = [f"s{place}_{axis}" for axis in range(len(shape))]
+        infos.append(helper.make_tensor_value_info(name, element_type(feeds[name].dtype), symbols))
+    count = {"TopK": 2, "Split": 2, "LSTM": 3, "GRU": 2}.get(operator, 1)
+    outputs = [f"y{place}" for place in range(count)]
+    node = helper.make_node(operator, names, outputs, domain=domain, **attributes)
+    graph = helper.make_graph([node], "g", infos, [onnx.ValueInfoProto(name=name) for name in outputs], initializers)
+    imports = [
+        helper.make_opsetid("", max(opset, 17) if operator == "LayerNormalization" else opset),
+        helper.make_opsetid(MICROSOFT, 1),
+    ]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=7)
+    values = run(model, feeds)
+    shapes = propagate(Model(model))
+    assert not contradictions(shapes, values, env)
+    assert all(shapes.element(name) is not None for name in outputs)
+    assert not shapes.made_up or operator in ("Resize", "QLinearAdd")
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

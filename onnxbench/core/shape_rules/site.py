@@ -19,6 +19,7 @@ class Unifier(Protocol):
     """Where equalities go that a run cannot do without."""
 
     seen: set[Size]
+    made: set[str]
 
     def must_equal(self, one: Size, other: Size) -> Size: ...
 
@@ -104,6 +105,10 @@ class Site:
 
     def never_negative(self, size: Size) -> bool:
         return never_negative(size, self.unifier.seen)
+
+    def is_made(self, size: Size) -> bool:
+        """Whether a symbol that we made up is in it."""
+        return isinstance(size, Expr) and not self.unifier.made.isdisjoint(size.symbols)
 
     def same(self, *dims: Dim) -> Dim:
         """The one size of dims that a run needs to be equal."""

@@ -10,7 +10,7 @@ import numpy as np
 from onnxbench.core.shape_rules.facts import Dim, Element, Elements, Fact, of_elements, tensor
 from onnxbench.core.shape_rules.registry import MICROSOFT, rule
 from onnxbench.core.shape_rules.site import Site, as_size, total
-from onnxbench.core.symbolic import Expr, Size, ceildiv, floordiv, largest, smallest
+from onnxbench.core.symbolic import Size, ceildiv, floordiv, largest, smallest
 
 #: Ends of a slice beyond this mean "as far as it goes".
 _FAR = 10**9
@@ -45,11 +45,22 @@ def joined(site: Site, parts: Sequence[Fact], axis: int, new_axis: bool = False)
         except ValueError:
             return tensor(element, (None,) * (rank + new_axis))
     known = [part.dims for part in parts if part.dims is not None]
-    dims: list[Dim] = [site.same(*(shape[i] for shape in known)) for i in range(rank) if new_axis or i != axis]
+    dims: list[Dim] = [_agreed(site, [shape[i] for shape in known]) for i in range(rank) if new_axis or i != axis]
     along: Dim = len(parts) if new_axis else None
     if not new_axis and len(known) == len(parts) and axis < rank:
         along = total(*(shape[axis] for shape in known))
     return tensor(element, [*dims[:axis], along, *dims[axis:]])
+
+
+def _agreed(site: Site, sizes: Sequence[Dim]) -> Dim:
+    """The size of an axis that is not joined. Nothing is concluded of the parts: runtimes let empty ones be of any shape."""
+    known = {size for size in sizes if size is not None and not site.is_made(size)}
+    numbers = [size for size in known if isinstance(size, int)]
+    if numbers:
+        return numbers[0] if len(numbers) == 1 else None
+    if known:
+        return next(size for size in sizes if size in known)
+    return sizes[0] if len(set(sizes)) == 1 else None
 
 
 @rule("Slice")
@@ -183,7 +194,7 @@ def split(site: Site) -> Sequence[Fact]:
     elif site.given(1):
         parts = [None] * count
     else:
-        parts = _even(before[axis], count)
+        parts = _even(before[axis], count, must_fit=site.version < 18)
     array = site.input(0).elements()
     lengths = [part for part in parts if isinstance(part, int)]
     if array is not None and len(lengths) == count and sum(lengths) == array.shape[axis]:
@@ -192,14 +203,13 @@ def split(site: Site) -> Sequence[Fact]:
     return [tensor(site.element(), (*before[:axis], part, *before[axis + 1 :])) for part in parts]
 
 
-def _even(whole: Dim, count: int) -> list[Dim]:
+def _even(whole: Dim, count: int, must_fit: bool) -> list[Dim]:
+    """Equal parts; if they need not fit the last one is what is left."""
     if whole is None:
         return [None] * count
+    if must_fit:
+        return [floordiv(whole, count)] * count
     part = ceildiv(whole, count)
-    if part * count == whole:
-        return [part] * count
-    if isinstance(whole, Expr):  # it need not come out even, then the last is shorter
-        return [floordiv(whole, count) if count == 1 else None] * count
     return [*([part] * (count - 1)), whole - part * (count - 1)]
 
 
