@@ -4,9 +4,11 @@ Two models are made: 20,000 nodes, and 1.6 GB of external weights (a sparse file
 alternating runs) and, for the weights, the peak of resident memory summed over all processes. Linux only.
 """
 
+import os
 import sys
 
-del sys.path[0]  # this file's name is that of a standard module
+# `inspect.py` in this folder must not stand for the standard module.
+sys.path[:] = [place for place in sys.path if place != os.path.dirname(os.path.abspath(__file__))]
 
 import argparse
 import shutil

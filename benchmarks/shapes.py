@@ -1,6 +1,6 @@
 """Count what is known of the values of real models, by our propagation and by others, and hold ours against real runs.
 
-usage: python -P benchmarks/shapes.py FOLDER [--least NODES] [--no-runs]
+usage: python benchmarks/shapes.py FOLDER [--least NODES] [--no-runs]
 
 FOLDER holds .onnx files. Of each, the outputs of the nodes of the main graph are counted: those with a known element
 type, a known rank, and dims that are all numbers or expressions over sizes of the inputs (in brackets: made-up symbols
@@ -10,10 +10,15 @@ symbols, ONNX Runtime without optimizations, every value recorded; each dim and 
 what the file itself declares wrongly is not counted.
 """
 
+import os
+import sys
+
+# `inspect.py` in this folder must not stand for the standard module.
+sys.path[:] = [place for place in sys.path if place != os.path.dirname(os.path.abspath(__file__))]
+
 import argparse
 import re
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path

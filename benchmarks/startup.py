@@ -4,13 +4,16 @@ usage: python benchmarks/startup.py [ROUNDS]
 Exit status: 1 if a ratio is over the promise.
 """
 
-from __future__ import annotations
+import os
+import sys
+
+# `inspect.py` in this folder must not stand for the standard module.
+sys.path[:] = [place for place in sys.path if place != os.path.dirname(os.path.abspath(__file__))]
 
 import inspect
 import platform
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from importlib.metadata import version

@@ -10,7 +10,8 @@ from onnx import TensorShapeProto, TypeProto
 
 from onnxbench.core.graph import GraphView
 from onnxbench.core.nearest import not_found
-from onnxbench.core.symbolic import Expr, evaluate, parse
+from onnxbench.core.size_text import parse
+from onnxbench.core.symbolic import Expr, evaluate
 from onnxbench.core.values import tensor_type
 from onnxbench.core.wanted_sizes import wanted_sizes
 from onnxbench.errors import UsageError, quote

@@ -149,7 +149,25 @@ def floordiv(left: Size, right: Size) -> Size:
     common = _content(left, right)
     if common > 1:  # (2*N + 2) // 4 is (N + 1) // 2
         return floordiv(floordiv(left, common), floordiv(right, common))
+    inner = _lone_quotient(left)
+    if inner is not None and isinstance(right, int) and right > 0:  # ((N + 1)//2 + 1)//2 is (N + 3)//4
+        return floordiv(inner[0] + inner[1] * inner[2], inner[1] * right)
     return _call("floordiv", left, right)
+
+
+def _lone_quotient(size: Size) -> tuple[Size, int, int] | None:
+    """(a, b, c) of a//b + c with numbers b > 0 and c; None if it is nothing like that."""
+    terms = dict(_terms(size))
+    rest = terms.pop((), 0)
+    if len(terms) != 1:
+        return None
+    ((monomial, factor),) = terms.items()
+    atom = monomial[0][0]
+    if factor != 1 or len(monomial) != 1 or monomial[0][1] != 1 or not isinstance(atom, Call):
+        return None
+    if atom.function != "floordiv" or not isinstance(atom.arguments[1], int) or atom.arguments[1] <= 0:
+        return None
+    return atom.arguments[0], atom.arguments[1], rest
 
 
 def ceildiv(left: Size, right: Size) -> Size:

@@ -76,6 +76,7 @@ def test_substitution_then_numbers_is_numbers_at_once(tree, inner, env):
         (floordiv(symbol("N") * 4 + 5, 2), "2*N + 2"),
         (floordiv(symbol("N") * 2 + 2, 4), "((N + 1)//2)"),
         (ceildiv(symbol("N"), 2), "((N + 1)//2)"),
+        (ceildiv(ceildiv(symbol("N"), 2), 2), "((N + 3)//4)"),
         (largest(symbol("N"), 1, symbol("H"), 3), "max(H, N, 3)"),
         (modulo(symbol("N") * 4, 2), "0"),
         (symbol("N") - symbol("N"), "0"),
