@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import importlib
 import os
 import pkgutil
@@ -49,6 +50,7 @@ for _module in pkgutil.iter_modules(commands.__path__):
 def main() -> NoReturn:
     """Run the command line of this process and exit."""
     signal.signal(signal.SIGTERM, _terminate)
+    gc.set_threshold(100_000, 20, 50)  # graphs are many small objects, and live until the end
     sys.exit(run())
 
 

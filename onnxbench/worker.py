@@ -13,6 +13,7 @@ if __name__ == "__main__":  # started as a file: our own folder must not shadow 
 
 import array
 import contextlib
+import gc
 import importlib
 import importlib.util
 import os
@@ -222,6 +223,8 @@ def main() -> None:
             importlib.import_module(module)
     sys.stdout.flush()  # or every worker would say again what an import printed
     sys.stderr.flush()
+    gc.freeze()  # what is imported stays: no collection of a worker need look at it, nor copy its pages
+    gc.set_threshold(100_000, 20, 50)
     send(control, "ready")
     zygote(control)
 

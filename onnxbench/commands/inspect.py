@@ -73,7 +73,10 @@ def inspect(
     Reads no external weights, and works on files that ONNX's checker refuses. Several models, a folder or a pattern
     give a table, one row a model.
     """
+    from onnxbench import isolate
     from onnxbench.commands import _parse
+
+    isolate.warm_up()
     from onnxbench.core.files import find_models, is_plural
     from onnxbench.render.console import Progress, console
 

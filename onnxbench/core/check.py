@@ -18,7 +18,7 @@ def fault(model: Model, *, timeout: float | None = 20.0, memory: int | None = No
     hollow = ModelProto()
     hollow.CopyFrom(model.proto)
     _hollow(hollow)
-    result = isolate.call(run_checker, (hollow.SerializeToString(),), timeout=timeout, memory=memory)
+    result = isolate.call_light(run_checker, (hollow.SerializeToString(),), timeout=timeout, memory=memory)
     match result:
         case isolate.Ok():
             return None

@@ -148,18 +148,18 @@ def propagate(
     serialized = light.SerializeToString()
     arguments = (serialized, values, trusting)
     budget = None if timeout is None else timeout / 2
-    result = isolate.call(run_walk, (*arguments, True, None), timeout=budget, memory=memory)
+    result = isolate.call_light(run_walk, (*arguments, True, None), timeout=budget, memory=memory)
     note = ""
     if not isinstance(result, isolate.Ok):
         note = f"onnx's inference of single nodes was left out: {_reason(result)}"
-        result = isolate.call(run_walk, (*arguments, False, None), timeout=left(), memory=memory)
+        result = isolate.call_light(run_walk, (*arguments, False, None), timeout=left(), memory=memory)
     if not isinstance(result, isolate.Ok):
         return _declared(light, values, f"only what the file declares: {_reason(result)}")
     answer = result.value
     if answer[-1]:
-        whole = isolate.call(run_inference, (serialized,), timeout=_half(left()), memory=memory)
+        whole = isolate.call_light(run_inference, (serialized,), timeout=_half(left()), memory=memory)
         if isinstance(whole, isolate.Ok):
-            again = isolate.call(run_walk, (*arguments, not note, whole.value), timeout=left(), memory=memory)
+            again = isolate.call_light(run_walk, (*arguments, not note, whole.value), timeout=left(), memory=memory)
             answer = again.value if isinstance(again, isolate.Ok) else answer
         else:
             note = note or f"without onnx's inference of the whole model: {_reason(whole)}"

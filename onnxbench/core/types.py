@@ -53,7 +53,7 @@ def infer(model: Model, *, timeout: float | None = 20.0, memory: int | None = No
     returned. A name that bodies use for values of different types is left out, unless the main graph has it.
     """
     serialized = model.proto.SerializeToString()
-    result = isolate.call(run_inference, (serialized,), timeout=timeout, memory=memory)
+    result = isolate.call_light(run_inference, (serialized,), timeout=timeout, memory=memory)
     proto = ModelProto.FromString(result.value) if isinstance(result, isolate.Ok) else model.proto
     return _collect(proto.graph)
 

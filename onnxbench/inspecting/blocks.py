@@ -50,8 +50,9 @@ def blocks(view: GraphView, costs: Costs, depth: int) -> Block:
             block = _block(index, path[:level])
             block.nodes += 1
             block.parameters += parameters
-            totals[path[:level]].add(cost.macs or 0)
             block.line = block.line or line
+            if cost.macs:
+                totals[path[:level]].add(cost.macs)
     for path, total in totals.items():
         index[path].macs = total.size
     return root

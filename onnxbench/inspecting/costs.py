@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from onnxbench.core.graph import GraphView, Node
 from onnxbench.core.shapes import Shapes
@@ -57,7 +58,8 @@ def costs(view: GraphView, shapes: Shapes) -> Costs:
     result.nodes = [NodeCost(n, m, b) for n, m, b in zip(view.nodes, counts, live, strict=True)]
     total = Total()
     for count in counts:
-        total.add(count or 0)
+        if count:
+            total.add(count)
     result.macs = total.size
     result.unknown = counter.unknown
     result.peak, result.peak_at = _peak(result.nodes)
@@ -106,8 +108,11 @@ def _covers(bigger: Mapping[object, int], smaller: Mapping[object, int]) -> bool
 def byte_size(shapes: Shapes, name: str) -> Size | None:
     """Bytes of a value; None if its type or a dimension is unknown. Strings have no size of their own: 0."""
     element, dims = shapes.element(name), shapes.dims(name)
-    if element is None or dims is None:
-        return None
+    return None if element is None or dims is None else _bytes(element, dims)
+
+
+@lru_cache(4096)
+def _bytes(element: int, dims: tuple[Size | None, ...]) -> Size | None:
     bits = element_bits(element)
     if bits is None:
         return 0
@@ -188,7 +193,8 @@ class _Counter:
     def _graph(self, view: GraphView) -> Size:
         total = Total()
         for node in view.nodes:
-            total.add(self.node(view, node) or 0)
+            if count := self.node(view, node):
+                total.add(count)
         return total.size
 
     def _control_flow(self, view: GraphView, node: Node, bodies: Sequence[tuple[str, GraphView]]) -> Size | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
+from onnxbench import isolate
 from onnxbench.core import check, shapes
 from onnxbench.core.graph import GraphView
 from onnxbench.core.model import Model
@@ -50,11 +52,10 @@ def inspect(
     view = GraphView(model.proto, model.proto.graph)
     stored = tensors_of(model, view)  # before the weights go: equal ones are told by their bytes
     faults = tensor_faults(model)
-    head = header(model, view)
     lighten(model.proto)
-    known = shapes.propagate(model, dims=dims or {}, shapes=input_shapes or {}, timeout=timeout, memory=memory)
-    complaint = check.fault(model, timeout=timeout, memory=memory)
-    used = operators(view)
+    with _Asked(model, dims or {}, input_shapes or {}, timeout, memory) as asked:
+        head, used, dead = header(model, view), operators(view), len(dead_nodes(view))
+        known, complaint = asked.answers()
     cost = _costs(view, known)
     facts = Facts(model, view, known, used, stored, faults, complaint, known.note)
     return Inspection(
@@ -67,10 +68,40 @@ def inspect(
         tensors=stored,
         structure=structure(view, known),
         blocks=blocks(view, cost, depth),
-        dead_nodes=len(dead_nodes(view)),
+        dead_nodes=dead,
         problems=find_problems(facts),
         fail_on=tuple(fail_on),
     )
+
+
+class _Asked:
+    """Shape inference and the checker, asked in the background, for they run in other processes."""
+
+    def __init__(
+        self,
+        model: Model,
+        dims: Mapping[str, int],
+        input_shapes: Mapping[str, Sequence[int]],
+        timeout: float | None,
+        memory: int | None,
+    ) -> None:
+        self._pool = ThreadPoolExecutor(1)
+        self._shapes = self._pool.submit(
+            shapes.propagate, model, dims=dims, shapes=input_shapes, timeout=timeout, memory=memory
+        )
+        self._fault = self._pool.submit(check.fault, model, timeout=timeout, memory=memory)
+
+    def answers(self) -> tuple[Shapes, str | None]:
+        """What is known of the shapes, and the checker's complaint."""
+        return self._shapes.result(), self._fault.result()
+
+    def __enter__(self) -> _Asked:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:  # Ctrl-C: the threads wait for processes that may take long yet
+            isolate.shut_down()
+        self._pool.shutdown(cancel_futures=True)
 
 
 def _costs(view: GraphView, known: Shapes) -> costing.Costs:

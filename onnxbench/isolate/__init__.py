@@ -13,10 +13,11 @@ from typing import Any
 
 from onnxbench.isolate.memory import machine_memory, resident
 from onnxbench.isolate.nursery import Nursery
-from onnxbench.isolate.results import HERE, Crash, Error, Interpreter, Memory, Ok, Result, Timeout
+from onnxbench.isolate.results import HERE, LIGHT, Crash, Error, Interpreter, Memory, Ok, Result, Timeout
 
 __all__ = [
     "HERE",
+    "LIGHT",
     "Crash",
     "Error",
     "Interpreter",
@@ -25,9 +26,11 @@ __all__ = [
     "Result",
     "Timeout",
     "call",
+    "call_light",
     "machine_memory",
     "resident",
     "shut_down",
+    "warm_up",
 ]
 
 
@@ -60,6 +63,23 @@ def call(
         if nursery is None:
             nursery = _nurseries[interpreter] = Nursery(interpreter)
     return nursery.call(target, tuple(arguments), timeout, memory)
+
+
+def call_light(
+    function: Callable[..., Any] | str,
+    arguments: Sequence[Any] = (),
+    *,
+    timeout: float | None = 60.0,
+    memory: int | None = None,
+) -> Result:
+    """`call`, for a function that needs onnx and no runtime: in the warm process that is there, or one that starts sooner."""
+    interpreter = HERE if HERE in _nurseries else LIGHT
+    return call(function, arguments, timeout=timeout, memory=memory, interpreter=interpreter)
+
+
+def warm_up() -> None:
+    """Start the process that `call_light` will need, while the caller is busy with something else."""
+    threading.Thread(target=call_light, args=("os:getpid",), daemon=True).start()
 
 
 def shut_down() -> None:

@@ -33,7 +33,7 @@ def flatten(model: Model, values: Mapping[str, Value], limits: Limits) -> Model 
 
 
 def _inline(proto: ModelProto, limits: Limits) -> ModelProto | None:
-    result = isolate.call(run_inliner, (proto.SerializeToString(),), timeout=limits.timeout, memory=limits.memory)
+    result = isolate.call_light(run_inliner, (proto.SerializeToString(),), timeout=limits.timeout, memory=limits.memory)
     if not isinstance(result, isolate.Ok):
         return None
     inlined = ModelProto.FromString(result.value)
