@@ -40,7 +40,9 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix
 
 bench: $(VENV)/.installed-dev
+	$(PIP) install -e '.[bench]' -c constraints.txt
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/inspect.py
 
 clean:
 	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -49,13 +49,14 @@ def inspect(
         memory: their cap in bytes.
         fail_on: problem codes that make the exit code 1.
     """
-    view = GraphView(model.proto, model.proto.graph)
-    stored = tensors_of(model, view)  # before the weights go: equal ones are told by their bytes
-    faults = tensor_faults(model)
-    lighten(model.proto)
     with _Asked(model, dims or {}, input_shapes or {}, timeout, memory) as asked:
+        view = GraphView(model.proto, model.proto.graph)
+        stored = tensors_of(model, view)  # while the weights are there: equal ones are told by their bytes
+        faults = tensor_faults(model)
         head, used, dead = header(model, view), operators(view), len(dead_nodes(view))
-        known, complaint = asked.answers()
+        known = asked.shapes.result()
+        lighten(model.proto)
+        complaint = check.fault(model, timeout=timeout, memory=memory)
     cost = _costs(view, known)
     facts = Facts(model, view, known, used, stored, faults, complaint, known.note)
     return Inspection(
@@ -75,7 +76,7 @@ def inspect(
 
 
 class _Asked:
-    """Shape inference and the checker, asked in the background, for they run in other processes."""
+    """Shape inference, asked in the background, for it runs in another process."""
 
     def __init__(
         self,
@@ -86,20 +87,15 @@ class _Asked:
         memory: int | None,
     ) -> None:
         self._pool = ThreadPoolExecutor(1)
-        self._shapes = self._pool.submit(
+        self.shapes = self._pool.submit(
             shapes.propagate, model, dims=dims, shapes=input_shapes, timeout=timeout, memory=memory
         )
-        self._fault = self._pool.submit(check.fault, model, timeout=timeout, memory=memory)
-
-    def answers(self) -> tuple[Shapes, str | None]:
-        """What is known of the shapes, and the checker's complaint."""
-        return self._shapes.result(), self._fault.result()
 
     def __enter__(self) -> _Asked:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:  # Ctrl-C: the threads wait for processes that may take long yet
+        if kind is not None:  # Ctrl-C: the thread waits for a process that may take long yet
             isolate.shut_down()
         self._pool.shutdown(cancel_futures=True)
 
