@@ -88,21 +88,26 @@ class Draft:
             raise MachineError("OB402", f"cannot write {quote(str(self.place))}: {error.strerror}") from None
 
     def confirm(self, interpreter: str, timeout: float, tries: int) -> bool:
-        """Whether repro.py fails again, in a fresh process, in one of so many tries."""
+        """Whether repro.py fails again, in a fresh process, in one of so many tries of so many seconds."""
+        return any(self._fails(interpreter, timeout * 2 + 60) for _ in range(tries))
+
+    def _fails(self, interpreter: str, timeout: float) -> bool:
         environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
-        for _ in range(tries):
-            done = subprocess.run(
-                [interpreter, "-B", "repro.py"],
-                cwd=self.folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=timeout * 2 + 60,
-                check=False,
-            )
-            if done.returncode == 1:
-                return True
-        return False
+        process = subprocess.Popen(
+            [interpreter, "-B", "repro.py"],
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is ours to handle
+        )
+        try:
+            return process.wait(timeout) == 1
+        except subprocess.TimeoutExpired:
+            return False
+        finally:
+            _stop(process)
 
     def add(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text, encoding="utf-8")
@@ -117,6 +122,16 @@ class Draft:
         self.folder.rename(self.place)
         if old is not None:
             shutil.rmtree(old, ignore_errors=True)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End a repro.py that still runs, gently at first: a killed one would leave its child and its temporary folder."""
+    process.terminate()
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _umask() -> int:

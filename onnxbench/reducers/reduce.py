@@ -32,6 +32,8 @@ from onnxbench.runtimes.base import Limits, Runtime
 
 #: A candidate of a hanging model waits this share of the timeout, at least so many seconds; the confirmation waits it all.
 _HANG_SHARE, _HANG_S = 1 / 12, 2.0
+#: Characters of a runtime's message that are reported.
+_LONGEST = 20_000
 #: `If` inside `If`, functions inside functions: levels that are opened.
 _LEVELS = 16
 
@@ -235,7 +237,7 @@ class _Run:
         ]
         report.differences = [difference.to_dict() for difference in best.answer.differences]
         if best.answer.outcome is not None and not best.answer.outcome.ok:
-            report.message = best.answer.outcome.message
+            report.message = best.answer.outcome.message[:_LONGEST]
         report.by_products = dict(self.engine.by_products)
         if self.proof.failed < self.proof.runs:
             report.notes.append(f"flaky: the original failed {self.proof.failed} of {self.proof.runs} runs")
@@ -248,13 +250,20 @@ class _Run:
         assert self.proof.signature is not None
         piece = engine.best.piece
         if request.bundle is not None:
-            text = script(request.suspect, piece.model.proto, self.proof.signature, request.tolerance, request.limits)
+            text = script(
+                request.suspect,
+                piece.model.proto,
+                self.proof.signature,
+                request.tolerance,
+                request.limits,
+                tries=self.proof.repeats,
+            )
             contents = bundle.Contents(piece.model, piece.feeds, self._expected(engine.best), text)
             with bundle.Draft(request.bundle) as draft:
                 draft.write(contents)
                 request.progress("confirming in a fresh process")
-                tries = 1 if self.proof.failed == self.proof.runs else 3 * self.proof.repeats
-                timeout = (request.limits.timeout or 600.0) + 10
+                tries = 1 if self.proof.failed == self.proof.runs else 3
+                timeout = ((request.limits.timeout or 600.0) + 10) * self.proof.repeats
                 if not draft.confirm(request.suspect.interpreter.executable, timeout, tries):
                     raise bundle.unconfirmed(request.model.label)
                 report.confirmed, report.bundle = True, str(request.bundle)
