@@ -505,7 +505,7 @@ def test_an_interrupt_in_another_thread_ends_its_worker(tmp_path):
 
 def test_an_interrupt_while_a_worker_is_asked_for_does_not_mix_up_answers(monkeypatch):
     """The answer that nobody read must not be taken for the answer to the next request."""
-    receive, strike = isolate.worker.receive, [True]
+    receive, strike = isolate.nursery.worker.receive, [True]
 
     def interrupted(channel):
         if strike and isolate._nurseries[isolate.HERE].control is channel:
@@ -516,7 +516,7 @@ def test_an_interrupt_while_a_worker_is_asked_for_does_not_mix_up_answers(monkey
     call("os:_exit", (1,))  # no idle worker is left
     isolate.shut_down()
     call("os:_exit", (1,))
-    monkeypatch.setattr(isolate.worker, "receive", interrupted)
+    monkeypatch.setattr(isolate.nursery.worker, "receive", interrupted)
     with pytest.raises(KeyboardInterrupt):
         call("os:_exit", (4,))
     assert not strike
