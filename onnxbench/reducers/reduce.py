@@ -14,7 +14,7 @@ from onnx import TypeProto
 
 from onnxbench.core.compare import Tolerance
 from onnxbench.core.counts import count_nodes
-from onnxbench.core.graph import GraphView, Node
+from onnxbench.core.graph import RANDOM, GraphView, Node
 from onnxbench.core.model import Model, save
 from onnxbench.core.slimming import slim
 from onnxbench.core.types import infer
@@ -82,6 +82,7 @@ def reduce(request: Request) -> Reduction:
     Raises:
         AnswerIsNo: OB104 if the nodes of `within` alone do not fail.
         UsageError: OB202 if an output is there already.
+        MachineError: OB401 if the suspect is not there.
         ModelError: OB308 if nobody trusted runs the model.
         SafetyStop: OB501 if the result does not fail again in a fresh process.
     """
@@ -109,6 +110,7 @@ class _Run:
     def start(self) -> Reduction:
         """Prove the failure."""
         request = self.request
+        request.suspect.version()  # a runtime that is not there is no failure of the model
         request.progress(f"running {request.model.label} on {request.suspect}")
         self.proof = prove(
             request.suspect, request.trusted, self.model, request.feeds, request.tolerance, request.limits
@@ -164,6 +166,7 @@ class _Run:
         if request.within is None:
             self._open(hangs)
         assert self.engine is not None
+        self._set_randomness_aside(self.engine)
         self.engine.minimise()
 
     def _engine(self, model: Model, view: GraphView, values: dict[str, Value], hangs: bool) -> Engine:
@@ -224,6 +227,18 @@ class _Run:
             self.engine = opened
             self._record(opened, hangs)
 
+    def _set_randomness_aside(self, engine: Engine) -> None:
+        """Feed what random operators drew, if the failure survives it: no two runtimes draw the same numbers."""
+        assert self.proof.signature is not None
+        assert engine.best is not None
+        if self.proof.signature.kind != "numbers":
+            return
+        steady = [node for node in engine.best.nodes if not is_random(node)]
+        if 0 < len(steady) < len(engine.best.nodes):
+            exposed = engine.expose
+            if not engine.start(steady):
+                engine.expose = exposed
+
     def _tell(self, engine: Engine) -> None:
         left = len(engine.best.nodes) if engine.best is not None else len(engine.view.nodes)
         self.request.progress(f"{left} nodes left after {engine.oracle.checks} checks")
@@ -239,6 +254,9 @@ class _Run:
         if best.answer.outcome is not None and not best.answer.outcome.ok:
             report.message = best.answer.outcome.message[:_LONGEST]
         report.by_products = dict(self.engine.by_products)
+        drawn = sorted({node.proto.op_type for node in best.nodes if is_random(node)})
+        if drawn and self.proof.signature is not None and self.proof.signature.kind == "numbers":
+            report.notes.append(f"{', '.join(drawn)} draws random numbers, which two runtimes draw differently")
         if self.proof.failed < self.proof.runs:
             report.notes.append(f"flaky: the original failed {self.proof.failed} of {self.proof.runs} runs")
 
@@ -280,6 +298,12 @@ class _Run:
         limits = dataclasses.replace(self.request.limits, timeout=_third(self.request.limits))
         outcome = trust(self.request.trusted, best.piece.model, best.piece.feeds, limits)
         return outcome.outputs if outcome is not None else {}
+
+
+def is_random(node: Node) -> bool:
+    """Whether it draws its results; Dropout does in training, which its third input asks for."""
+    drawn = node.proto.domain in ("", "ai.onnx") and node.proto.op_type in RANDOM
+    return drawn and (node.proto.op_type != "Dropout" or len(node.proto.input) > 2)
 
 
 def versions(runtimes: Sequence[Runtime]) -> dict[str, str]:

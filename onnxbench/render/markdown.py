@@ -36,6 +36,7 @@ def reduction(report: Reduction, model: Model) -> str:
             *(f"| {_cell(c.name)} | {_cell(c.operator)} | {_cell(c.output)} |" for c in report.culprits),
             "",
             *_differences(report),
+            *(line for note in report.notes for line in (f"Note: {escape(note)}.", "")),
             *_message(report),
             "## Versions",
             "",

@@ -228,3 +228,20 @@ def test_the_runtimes_are_listed(bench):
     assert listed["onnxruntime"]["version"] == onnxruntime.__version__
     assert set(listed) >= {"onnxruntime", "reference", "python", "misbehaving"}
     assert "onnxruntime" in bench("runtimes").stdout
+
+
+@pytest.mark.parametrize("suspect", ["onnxruntime@bare", "onnxruntime:ep=Imaginary"])
+def test_a_suspect_that_is_not_there_is_no_failure_of_the_model(bench, healthy, tmp_path, suspect):
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
+    done = bench("reduce", healthy, "-r", suspect)
+    assert (done.returncode, "error[OB401]" in done.stderr) == (4, True)
+
+
+@pytest.mark.parametrize("size", ["0", "0.1", "-5", "9e", "9" * 400])
+def test_a_size_that_is_none_is_refused(bench, healthy, size):
+    done = bench("reduce", healthy, f"--max-memory={size}")
+    assert (done.returncode, "is no size" in done.stderr) == (2, True)
+
+
+def test_no_end_of_time_is_a_timeout(bench, healthy):
+    assert bench("reduce", healthy, "--timeout", "inf").returncode == 1
