@@ -16,6 +16,7 @@ from onnxbench.core.compare import Tolerance
 from onnxbench.core.counts import count_nodes
 from onnxbench.core.graph import RANDOM, GraphView, Node
 from onnxbench.core.model import Model, save
+from onnxbench.core.saving import refuse_target
 from onnxbench.core.slimming import slim
 from onnxbench.core.types import infer
 from onnxbench.core.values import Value
@@ -88,6 +89,8 @@ def reduce(request: Request) -> Reduction:
     """
     if request.bundle is not None:
         bundle.refuse_taken(request.bundle, request.force)
+    if request.output not in (None, "-"):
+        refuse_target(Path(request.output).absolute(), request.force)
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="onnxbench-") as workspace:
         run = _Run(request, Path(workspace), slim(request.model))
@@ -284,13 +287,24 @@ class _Run:
                 timeout = ((request.limits.timeout or 600.0) + 10) * self.proof.repeats
                 if not draft.confirm(request.suspect.interpreter.executable, timeout, tries):
                     raise bundle.unconfirmed(request.model.label)
-                report.confirmed, report.bundle = True, str(request.bundle)
-                for name, document in request.documents.items():
-                    draft.add(name, document(report, piece.model))
-                draft.publish()
+                report.confirmed = True
+                self._publish(draft, report, piece.model)
         if request.output is not None:
             save(piece.model, request.output, force=request.force, allow_lossy=request.allow_lossy)
             report.output = request.output
+
+    def _publish(self, draft: bundle.Draft, report: Reduction, model: Model) -> None:
+        """Put the bundle where it was asked for, or beside it if that was taken while the search went on."""
+        assert self.request.bundle is not None
+        for place in bundle.numbered(self.request.bundle):
+            report.bundle = str(place)
+            for name, document in self.request.documents.items():
+                draft.add(name, document(report, model))
+            if self.request.force:
+                draft.replace(place)
+                return
+            if draft.publish(place):
+                return
 
     def _expected(self, best: Found) -> Mapping[str, Value]:
         if best.answer.expected:

@@ -142,7 +142,11 @@ def _providers(text: str) -> list[str]:
 
 
 def _libraries(text: str) -> list[str]:
-    return [str(Path(part).expanduser().absolute()) for part in _list(text)]
+    places = [Path(part).expanduser().absolute() for part in _list(text)]
+    absent = [place for place in places if not place.is_file()]
+    if absent:
+        raise ValueError(f"there is no file {quote(str(absent[0]))}")
+    return [str(place) for place in places]
 
 
 _PARSERS: dict[str, Any] = {

@@ -119,10 +119,15 @@ def test_a_provider_that_is_not_there_is_an_error_and_not_the_cpu():
     assert run(NEG, {"x": X}, "onnxruntime:ep=CPU").ok
 
 
-def test_custom_operators_that_are_not_there_are_an_error(tmp_path):
-    result = run(NEG, {"x": X}, f"onnxruntime:custom_ops={tmp_path / 'nowhere.so'}")
+def test_custom_operators_that_are_not_there_are_wrong_usage(tmp_path):
+    with pytest.raises(UsageError, match=r"there is no file '.*nowhere.so'"):
+        find(f"onnxruntime:custom_ops={tmp_path / 'nowhere.so'}")
+
+
+def test_a_library_that_is_none_is_a_load_error(tmp_path):
+    (tmp_path / "text.so").write_text("no library")
+    result = run(NEG, {"x": X}, f"onnxruntime:custom_ops={tmp_path / 'text.so'}")
     assert (result.kind, result.phase) == ("error", "load")
-    assert "nowhere.so" in result.message
 
 
 @pytest.mark.parametrize(
