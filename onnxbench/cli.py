@@ -49,9 +49,27 @@ for _module in pkgutil.iter_modules(commands.__path__):
 
 def main() -> NoReturn:
     """Run the command line of this process and exit."""
+    _open_streams()
     signal.signal(signal.SIGTERM, _terminate)
     gc.set_threshold(100_000, 20, 50)  # graphs are many small objects, and live until the end
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup ignores it
+        signal.signal(signal.SIGHUP, _terminate)
     sys.exit(run())
+
+
+def _open_streams() -> None:
+    """Give a closed standard stream the null device, or the next file opened would be one; print what a terminal lacks."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            handle = os.open(os.devnull, os.O_RDONLY if name == "stdin" else os.O_WRONLY)
+            if handle != number:
+                os.dup2(handle, number)
+                os.close(handle)
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 -- for as long as the process lives
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def run() -> int:

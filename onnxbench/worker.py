@@ -89,17 +89,18 @@ def _perform(call: bytearray) -> bytes:
     except MemoryError:
         answer = ("memory",)
     except BaseException as error:  # a plug-in may raise SystemExit: that is its failure, not ours
-        answer = ("error", type(error).__name__, _text(error), traceback.format_exc())
+        answer = ("error", type(error).__name__, text_of(error), traceback.format_exc())
     try:
         return pickle.dumps(answer, protocol=4)
     except MemoryError:
         answer = ("memory",)
     except BaseException as error:  # a result may do anything when it is pickled
-        answer = ("error", type(error).__name__, "the result cannot be sent: " + _text(error), "")
+        answer = ("error", type(error).__name__, "the result cannot be sent: " + text_of(error), "")
     return pickle.dumps(answer, protocol=4)
 
 
-def _text(error: BaseException) -> str:
+def text_of(error: BaseException) -> str:
+    """What an exception says; it may fail to say anything."""
     try:
         return str(error)
     except Exception:

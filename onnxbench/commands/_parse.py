@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -26,11 +27,12 @@ def limits(timeout: float, memory: str) -> Limits:
     from onnxbench.runtimes.base import Limits
 
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([KMGT]?)i?B?|(%))", memory.strip(), re.IGNORECASE)
-    if found is None or float(found[1]) == 0:
+    size = 0.0
+    if found is not None:
+        size = float(found[1]) * (machine_memory() / 100 if found[3] else _UNITS[(found[2] or "").upper()])
+    if not 1 <= size < math.inf:
         raise UsageError("OB201", f"--max-memory {memory!r} is no size", hint="--max-memory 8G, or 80%")
-    number = float(found[1])
-    size = machine_memory() * number / 100 if found[3] else number * _UNITS[(found[2] or "").upper()]
-    return Limits(timeout, int(size))
+    return Limits(timeout if math.isfinite(timeout) else None, int(size))
 
 
 def feeds(

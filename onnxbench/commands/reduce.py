@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -147,9 +148,8 @@ def default_trusted(suspect: Runtime) -> list[Runtime]:
 
 def _default_bundle(model: str) -> Path:
     """MODEL.repro in the working folder; with a number if that is there, for nobody asked for that very name."""
+    from onnxbench.reducers.bundle import numbered
+
     stem = "model" if model == "-" else Path(model).stem
-    place, number = Path(f"{stem}.repro"), 1
-    while place.exists():
-        number += 1
-        place = Path(f"{stem}.repro-{number}")
-    return place
+    places = numbered(Path(f"{stem}.repro"))
+    return next(place for place in places if not os.path.lexists(place))  # unlike Path.exists, for any name

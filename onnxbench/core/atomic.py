@@ -81,7 +81,7 @@ def unwritable(place: Path, error: OSError) -> MachineError:
     """The error for a file that cannot be written, with the system's own reason."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return MachineError(
-            "OB402", f"the disk is full: cannot write {quote(str(place))}", hint=f"df -h {quote(str(place))}"
+            "OB402", f"the disk is full: cannot write {quote(str(place))}", hint=f"df -h {quote(str(place.parent))}"
         )
     reason = (error.strerror or str(error)).lower()
-    return MachineError("OB402", f"cannot write {quote(str(place))}: {reason}", hint="choose another place with -o")
+    return MachineError("OB402", f"cannot write {quote(str(place))}: {reason}", hint="choose another place")

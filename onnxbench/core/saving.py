@@ -31,7 +31,7 @@ def save_stream(model: Model, stdout: BinaryIO | None) -> None:
 
 def save_file(model: Model, target: Path, *, force: bool, allow_lossy: bool) -> None:
     """Write a file, and a data file beside it if one is needed; see `onnxbench.core.model.save`."""
-    _refuse_target(target, force)
+    refuse_target(target, force)
     try:
         with Draft(target.parent) as weights, Draft(target.parent) as graph:
             placement = placing.Placement(model, target.parent, target.stem)
@@ -58,7 +58,8 @@ def _publish(weights: Draft, data_file: Path | None, graph: Draft, target: Path)
         raise
 
 
-def _refuse_target(target: Path, force: bool) -> None:
+def refuse_target(target: Path, force: bool) -> None:
+    """Raise if a file cannot be written there: OB201 if it is no place for a file, OB202 if it is taken."""
     try:
         mode = target.lstat().st_mode
     except FileNotFoundError:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from onnxbench.core.atomic import unwritable
 from onnxbench.core.data_set import write_data_set
 from onnxbench.core.feed_files import write_npz
 from onnxbench.core.graph import GraphView
@@ -37,12 +40,17 @@ class Contents:
 
 
 def refuse_taken(folder: Path, force: bool) -> None:
-    """Raise OB202 if a bundle's folder is there and may not be replaced.
+    """Raise OB202 if a bundle's folder is there and may not be replaced, OB201 if none can have that name.
 
     Only an empty folder or an earlier bundle is ever replaced: `--force` must not remove somebody's files.
     """
-    if not folder.exists() and not folder.is_symlink():
-        return
+    if folder.name in ("", ".."):
+        raise UsageError("OB201", f"{quote(str(folder))} names no new folder", hint="--bundle DIR")
+    try:
+        if not folder.exists() and not folder.is_symlink():
+            return
+    except (OSError, ValueError) as error:
+        raise UsageError("OB201", f"{quote(str(folder))} cannot be a folder's name: {error}") from None
     if not folder.is_dir():
         raise UsageError("OB202", f"{quote(str(folder))} exists and is no folder", hint="--bundle another name")
     empty = not any(folder.iterdir())
@@ -55,15 +63,15 @@ def refuse_taken(folder: Path, force: bool) -> None:
 
 
 class Draft:
-    """A bundle that is being written beside its place; `publish` moves it there, and without that nothing is left."""
+    """A bundle that is being written beside its place; `publish` or `replace` moves it there, and without that nothing is left."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
-            self.folder = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
+            self.folder = Path(tempfile.mkdtemp(prefix=".onnxbench-", dir=place.parent))
         except OSError as error:
-            raise MachineError("OB402", f"cannot write {quote(str(place))}: {error.strerror}") from None
+            raise unwritable(place, error) from None
 
     def __enter__(self) -> Draft:
         return self
@@ -85,38 +93,79 @@ class Draft:
                 write_npz(self.folder / "expected.npz", contents.expected)
             (self.folder / "repro.py").write_text(contents.script, encoding="utf-8")
         except OSError as error:
-            raise MachineError("OB402", f"cannot write {quote(str(self.place))}: {error.strerror}") from None
+            raise unwritable(self.place, error) from None
+        except MachineError as error:  # names the draft, which will not be there
+            raise unwritable(self.place, error.__cause__) if isinstance(error.__cause__, OSError) else error from None
 
     def confirm(self, interpreter: str, timeout: float, tries: int) -> bool:
-        """Whether repro.py fails again, in a fresh process, in one of so many tries."""
+        """Whether repro.py fails again, in a fresh process, in one of so many tries of so many seconds."""
+        return any(self._fails(interpreter, timeout * 2 + 60) for _ in range(tries))
+
+    def _fails(self, interpreter: str, timeout: float) -> bool:
         environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
-        for _ in range(tries):
-            done = subprocess.run(
-                [interpreter, "-B", "repro.py"],
-                cwd=self.folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=timeout * 2 + 60,
-                check=False,
-            )
-            if done.returncode == 1:
-                return True
-        return False
+        process = subprocess.Popen(
+            [interpreter, "-B", "repro.py"],
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is ours to handle
+        )
+        try:
+            return process.wait(timeout) == 1
+        except subprocess.TimeoutExpired:
+            return False
+        finally:
+            _stop(process)
 
     def add(self, name: str, text: str) -> None:
-        (self.folder / name).write_text(text, encoding="utf-8")
+        try:
+            (self.folder / name).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise unwritable(self.place, error) from None
 
-    def publish(self) -> None:
-        """Put the folder in its place, an earlier bundle aside first."""
-        self.folder.chmod(0o777 & ~_umask())
-        old = None
-        if self.place.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{self.place.name}-old-", dir=self.place.parent))
-            self.place.rename(old / "old")
-        self.folder.rename(self.place)
-        if old is not None:
-            shutil.rmtree(old, ignore_errors=True)
+    def publish(self, place: Path) -> bool:
+        """Put the folder in a place that is free; False if it is taken, perhaps by another run that started meanwhile."""
+        try:
+            self.folder.chmod(0o777 & ~_umask())
+            self.folder.rename(place)
+        except OSError as error:
+            if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+                return False
+            raise unwritable(place, error) from None
+        return True
+
+    def replace(self, place: Path) -> None:
+        """Put the folder in its place, an earlier bundle aside first; that one comes back if anything goes wrong."""
+        aside = Path(tempfile.mkdtemp(prefix=".onnxbench-", dir=place.parent))
+        old = aside / "old"
+        try:
+            if place.exists():
+                place.rename(old)
+            self.publish(place)
+        except OSError as error:
+            raise unwritable(place, error) from None
+        finally:
+            if old.exists() and not place.exists():
+                old.rename(place)
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def numbered(place: Path) -> Iterator[Path]:
+    """A place, and others beside it."""
+    yield place
+    yield from (place.with_name(f"{place.name}-{number}") for number in itertools.count(2))
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End a repro.py that still runs, gently at first: a killed one would leave its child and its temporary folder."""
+    process.terminate()
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _umask() -> int:

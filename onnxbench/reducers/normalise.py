@@ -10,18 +10,20 @@ _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
 _PATH = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.+@~-]+){2,}[\\/]?(?::\d+)?")
 _QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
 _NUMBER = re.compile(r"[-+]?\b\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\b")
+#: Characters of a message that are read, and of the result that are kept: a runtime may print a whole tensor into it.
+_READ, _KEPT = 1 << 16, 2000
 _TOKEN = re.compile(r"[^\s'\"`(),;:\[\]{}<>=]+")
 
 
 def normalise(message: str, names: "Iterable[str]" = ()) -> str:
     """The message with placeholders for the names of the model's nodes and values, paths, addresses and numbers."""
-    known = set(names)
+    known, message = set(names), message[:_READ]
     for name in sorted((n for n in known if n and not _TOKEN.fullmatch(n)), key=len, reverse=True):
         message = message.replace(name, "<name>")
     message = _TOKEN.sub(lambda found: _placeholder(found.group(), known), message)
     for pattern, placeholder in ((_ADDRESS, "<address>"), (_PATH, "<path>"), (_QUOTED, "<name>"), (_NUMBER, "<n>")):
         message = pattern.sub(placeholder, message)
-    return " ".join(message.split())
+    return " ".join(message.split())[:_KEPT]
 
 
 def _placeholder(token: str, known: "set[str]") -> str:

@@ -92,14 +92,15 @@ class Oracle:
         if not outcome.ok:
             seen = of_outcome(outcome, piece.model.proto)
             return Answer("same" if seen == self.signature else "other", seen, outcome)
-        if self.signature.kind != "numbers" or self._agrees(outcome, recorded):
+        if self.signature.kind != "numbers" or self._agrees(piece, outcome, recorded):
             return Answer("gone", None, outcome)
         return self._judge(piece, outcome)
 
-    def _agrees(self, outcome: Outcome, recorded: Mapping[str, Value]) -> bool:
-        if any(name not in recorded for name in outcome.outputs):
+    def _agrees(self, piece: Piece, outcome: Outcome, recorded: Mapping[str, Value]) -> bool:
+        names = [value.name for value in piece.model.proto.graph.output]
+        if any(name not in recorded for name in names):
             return False
-        want = {name: recorded[name] for name in outcome.outputs}
+        want = {name: recorded[name] for name in names}
         return not differ_all(want, outcome.outputs, self.tolerance)
 
     def _judge(self, piece: Piece, outcome: Outcome) -> Answer:

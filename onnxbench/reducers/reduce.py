@@ -14,8 +14,9 @@ from onnx import TypeProto
 
 from onnxbench.core.compare import Tolerance
 from onnxbench.core.counts import count_nodes
-from onnxbench.core.graph import GraphView, Node
+from onnxbench.core.graph import RANDOM, GraphView, Node
 from onnxbench.core.model import Model, save
+from onnxbench.core.saving import refuse_target
 from onnxbench.core.slimming import slim
 from onnxbench.core.types import infer
 from onnxbench.core.values import Value
@@ -32,6 +33,8 @@ from onnxbench.runtimes.base import Limits, Runtime
 
 #: A candidate of a hanging model waits this share of the timeout, at least so many seconds; the confirmation waits it all.
 _HANG_SHARE, _HANG_S = 1 / 12, 2.0
+#: Characters of a runtime's message that are reported.
+_LONGEST = 20_000
 #: `If` inside `If`, functions inside functions: levels that are opened.
 _LEVELS = 16
 
@@ -82,11 +85,14 @@ def reduce(request: Request) -> Reduction:
     Raises:
         AnswerIsNo: OB104 if the nodes of `within` alone do not fail.
         UsageError: OB202 if an output is there already.
+        MachineError: OB401 if the suspect is not there.
         ModelError: OB308 if nobody trusted runs the model.
         SafetyStop: OB501 if the result does not fail again in a fresh process.
     """
     if request.bundle is not None:
         bundle.refuse_taken(request.bundle, request.force)
+    if request.output not in (None, "-"):
+        refuse_target(Path(request.output).absolute(), request.force)
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="onnxbench-") as workspace:
         run = _Run(request, Path(workspace), slim(request.model))
@@ -109,6 +115,7 @@ class _Run:
     def start(self) -> Reduction:
         """Prove the failure."""
         request = self.request
+        request.suspect.version()  # a runtime that is not there is no failure of the model
         request.progress(f"running {request.model.label} on {request.suspect}")
         self.proof = prove(
             request.suspect, request.trusted, self.model, request.feeds, request.tolerance, request.limits
@@ -164,6 +171,7 @@ class _Run:
         if request.within is None:
             self._open(hangs)
         assert self.engine is not None
+        self._set_randomness_aside(self.engine)
         self.engine.minimise()
 
     def _engine(self, model: Model, view: GraphView, values: dict[str, Value], hangs: bool) -> Engine:
@@ -224,6 +232,18 @@ class _Run:
             self.engine = opened
             self._record(opened, hangs)
 
+    def _set_randomness_aside(self, engine: Engine) -> None:
+        """Feed what random operators drew, if the failure survives it: no two runtimes draw the same numbers."""
+        assert self.proof.signature is not None
+        assert engine.best is not None
+        if self.proof.signature.kind != "numbers":
+            return
+        steady = [node for node in engine.best.nodes if not is_random(node)]
+        if 0 < len(steady) < len(engine.best.nodes):
+            exposed = engine.expose
+            if not engine.start(steady):
+                engine.expose = exposed
+
     def _tell(self, engine: Engine) -> None:
         left = len(engine.best.nodes) if engine.best is not None else len(engine.view.nodes)
         self.request.tick(f"{left} nodes left after {engine.oracle.checks} checks")
@@ -237,8 +257,11 @@ class _Run:
         ]
         report.differences = [difference.to_dict() for difference in best.answer.differences]
         if best.answer.outcome is not None and not best.answer.outcome.ok:
-            report.message = best.answer.outcome.message
+            report.message = best.answer.outcome.message[:_LONGEST]
         report.by_products = dict(self.engine.by_products)
+        drawn = sorted({node.proto.op_type for node in best.nodes if is_random(node)})
+        if drawn and self.proof.signature is not None and self.proof.signature.kind == "numbers":
+            report.notes.append(f"{', '.join(drawn)} draws random numbers, which two runtimes draw differently")
         if self.proof.failed < self.proof.runs:
             report.notes.append(f"flaky: the original failed {self.proof.failed} of {self.proof.runs} runs")
 
@@ -250,22 +273,40 @@ class _Run:
         assert self.proof.signature is not None
         piece = engine.best.piece
         if request.bundle is not None:
-            text = script(request.suspect, piece.model.proto, self.proof.signature, request.tolerance, request.limits)
+            text = script(
+                request.suspect,
+                piece.model.proto,
+                self.proof.signature,
+                request.tolerance,
+                request.limits,
+                tries=self.proof.repeats,
+            )
             contents = bundle.Contents(piece.model, piece.feeds, self._expected(engine.best), text)
             with bundle.Draft(request.bundle) as draft:
                 draft.write(contents)
                 request.progress("confirming in a fresh process")
-                tries = 1 if self.proof.failed == self.proof.runs else 3 * self.proof.repeats
-                timeout = (request.limits.timeout or 600.0) + 10
+                tries = 1 if self.proof.failed == self.proof.runs else 3
+                timeout = ((request.limits.timeout or 600.0) + 10) * self.proof.repeats
                 if not draft.confirm(request.suspect.interpreter.executable, timeout, tries):
                     raise bundle.unconfirmed(request.model.label)
-                report.confirmed, report.bundle = True, str(request.bundle)
-                for name, document in request.documents.items():
-                    draft.add(name, document(report, piece.model))
-                draft.publish()
+                report.confirmed = True
+                self._publish(draft, report, piece.model)
         if request.output is not None:
             save(piece.model, request.output, force=request.force, allow_lossy=request.allow_lossy)
             report.output = request.output
+
+    def _publish(self, draft: bundle.Draft, report: Reduction, model: Model) -> None:
+        """Put the bundle where it was asked for, or beside it if that was taken while the search went on."""
+        assert self.request.bundle is not None
+        for place in bundle.numbered(self.request.bundle):
+            report.bundle = str(place)
+            for name, document in self.request.documents.items():
+                draft.add(name, document(report, model))
+            if self.request.force:
+                draft.replace(place)
+                return
+            if draft.publish(place):
+                return
 
     def _expected(self, best: Found) -> Mapping[str, Value]:
         if best.answer.expected:
@@ -273,6 +314,12 @@ class _Run:
         limits = dataclasses.replace(self.request.limits, timeout=_third(self.request.limits))
         outcome = trust(self.request.trusted, best.piece.model, best.piece.feeds, limits)
         return outcome.outputs if outcome is not None else {}
+
+
+def is_random(node: Node) -> bool:
+    """Whether it draws its results; Dropout does in training, which its third input asks for."""
+    drawn = node.proto.domain in ("", "ai.onnx") and node.proto.op_type in RANDOM
+    return drawn and (node.proto.op_type != "Dropout" or len(node.proto.input) > 2)
 
 
 def versions(runtimes: Sequence[Runtime]) -> dict[str, str]:

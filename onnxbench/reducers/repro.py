@@ -16,16 +16,26 @@ from onnxbench.reducers.signature import Signature, names_in
 from onnxbench.runtimes.base import Limits, Runtime
 
 
-def script(suspect: Runtime, proto: ModelProto, signature: Signature, tolerance: Tolerance, limits: Limits) -> str:
-    """The text of repro.py: a template, this failure's facts, the runtime's own lines."""
+def script(
+    suspect: Runtime, proto: ModelProto, signature: Signature, tolerance: Tolerance, limits: Limits, tries: int = 1
+) -> str:
+    """The text of repro.py: a template, this failure's facts, the runtime's own lines.
+
+    Args:
+        suspect: the runtime that fails.
+        proto: the reproducer.
+        signature: how it fails.
+        tolerance: for numbers.
+        limits: of one run.
+        tries: runs without the failure after which it counts as gone.
+    """
     package = resources.files("onnxbench.reducers")
-    text = (package / "repro_template.py").read_text()
+    text = (package / "repro_template.py").read_text().replace("  # noqa: F821", "")
     normalise = (package / "normalise.py").read_text().partition('"""\n\n')[2]
-    config = json.dumps(_facts(suspect, proto, signature, tolerance, limits))
+    config = json.dumps({**_facts(suspect, proto, signature, tolerance, limits), "tries": tries})
     text = text.replace('"<<config>>"', repr(config))
     text = text.replace("# <<normalise>>\n", normalise)
-    text = text.replace("    # <<runtime>>\n", textwrap.indent(suspect.script(), "    "))
-    return text.replace("  # noqa: F821", "")
+    return text.replace("    # <<runtime>>\n", textwrap.indent(suspect.script(), "    "))
 
 
 def _facts(

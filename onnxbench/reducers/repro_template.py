@@ -5,6 +5,8 @@ Exit status: 1 the failure is there, 0 it is gone, 125 cannot tell (as `git bise
 Needs numpy and the runtime; the onnx package where inputs.npz cannot hold the inputs.
 """
 
+import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -32,21 +34,35 @@ if "--child" in sys.argv:
 
 
 def main():
-    if "--child" in sys.argv:
-        return child(sys.argv[sys.argv.index("--child") + 1])
-    timeout = float(sys.argv[sys.argv.index("--timeout") + 1]) if "--timeout" in sys.argv else CONFIG["timeout"]
-    seen = observe(timeout)
+    parser = argparse.ArgumentParser(description="Run model.onnx and tell whether it still fails.")
+    parser.add_argument("--timeout", type=float, default=CONFIG["timeout"], metavar="SECONDS")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        return child(given.child)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # an exit ends the child too
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    for _ in range(CONFIG["tries"]):  # several for a failure that comes and goes
+        seen = observe(given.timeout)
+        if is_reported(seen):
+            break
     print("%s: %s" % (seen.get("version", CONFIG["suspect"]), seen["text"]))
     if seen["kind"] == "ok":
         print("The failure is gone.")
         return 0
     if seen["kind"] == "unknown":
         return 125
-    if all(seen.get(key, "") == CONFIG["signature"][key] for key in ("kind", "detail", "phase", "message")):
+    if is_reported(seen):
         print("FAILS: " + CONFIG["headline"])
         return 1
     print("Another failure than the reported one: " + CONFIG["headline"])
     return 125
+
+
+def is_reported(seen):
+    return all(seen.get(key, "") == CONFIG["signature"][key] for key in ("kind", "detail", "phase", "message"))
 
 
 def observe(timeout):
@@ -55,7 +71,9 @@ def observe(timeout):
         place = os.path.join(folder, "seen.json")
         with open(os.path.join(folder, "log"), "w+b") as log:
             command = [sys.executable, os.path.abspath(__file__), "--child", place]
-            process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            process = subprocess.Popen(
+                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+            )
             verdict = wait(process, timeout)
             log.seek(0)
             tail = log.read()[-2000:].decode("utf-8", "replace").strip()
@@ -64,8 +82,11 @@ def observe(timeout):
         if os.path.exists(place):
             with open(place) as file:
                 return json.load(file)
-    if process.returncode < 0 or CONFIG["signature"]["kind"] == "crash":
+        started = os.path.exists(place + ".started")
+    if started:  # else it is the runtime's import that died, and the model has no part in it
         name = ending(process.returncode)
+        if name == "SIGKILL":  # nobody here sent it: the system ran out of memory
+            return {"kind": "memory", "text": "killed, as for lack of memory"}
         return {"kind": "crash", "detail": name, "text": "dies with " + name}
     return {"kind": "unknown", "text": "cannot be run: " + (tail.splitlines() or ["no output"])[-1]}
 
@@ -81,10 +102,18 @@ def wait(process, timeout):
                 return {"kind": "memory", "text": "over %d MB of memory" % (CONFIG["memory"] >> 20)}
             time.sleep(0.02)
     finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        end(process)
     return None
+
+
+def end(process):
+    """End the child if it still runs, and what it has started."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+    elif process.poll() is None:
+        process.kill()
+    process.wait()
 
 
 def resident(pid):
@@ -107,24 +136,38 @@ def ending(code):
 def child(place):
     feeds = load("inputs.npz", "input", CONFIG["inputs"])
     want = load("expected.npz", "output", CONFIG["outputs"]) if CONFIG["signature"]["kind"] == "numbers" else {}
+    open(place + ".started", "w").close()
     try:
         got = run(str(HERE / "model.onnx"), feeds)  # noqa: F821
-        kinds = [kind for kind in (differ(want[name], got[name]) for name in want) if kind]
-        seen = {"kind": "ok", "text": "runs, and its outputs are right" if want else "runs"}
-        if kinds:
-            order = ["dtype", "shape", "nonfinite", "values"]
-            detail = min(kinds, key=order.index)
-            seen = {"kind": "numbers", "detail": detail, "text": "runs, and its outputs are wrong (%s)" % detail}
-    except Exception as error:
-        seen = failure(type(error).__name__, str(error))
+        seen = judge(want, got) if want else {"kind": "ok", "text": "runs"}
+    except MemoryError:
+        seen = {"kind": "memory", "text": "runs out of memory"}
+    except BaseException as error:  # a runtime may raise SystemExit: that is its failure
+        seen = failure(error)
     seen["version"] = version()  # noqa: F821
     with open(place, "w") as file:
         json.dump(seen, file)
-    return 0
+    os._exit(0)  # not to wait for threads that the runtime has left
 
 
-def failure(name, message):
+def judge(want, got):
+    """What the outputs are, the most telling kind of difference first."""
+    order = ["presence", "dtype", "shape", "nonfinite", "values"]
+    kinds = ["presence" for name in set(want) ^ set(got)]
+    kinds += [kind for kind in (differ(want[name], got[name]) for name in want if name in got) if kind]
+    if not kinds:
+        return {"kind": "ok", "text": "runs, and its outputs are right"}
+    detail = min(kinds, key=order.index)
+    return {"kind": "numbers", "detail": detail, "text": "runs, and its outputs are wrong (%s)" % detail}
+
+
+def failure(error):
     """An exception as it was signed: by its class, the phase, and the message without its names and numbers."""
+    name = type(error).__name__
+    try:
+        message = str(error)
+    except Exception:
+        message = "(an error without text)"
     kind = "unsupported" if CONFIG["signature"]["kind"] == "unsupported" else "error"
     text = "%s error: %s: %s" % (PHASE[0], name, " ".join(message.split())[:300])
     message = normalise(message, CONFIG["names"])  # noqa: F821
@@ -154,11 +197,11 @@ def load(archive, stem, names):
 
 def differ(want, got):
     """None, or the kind of difference: |got - want| > atol * max|want| + rtol * |want|, and NaN and Inf must meet."""
-    if isinstance(want, list) or want is None or isinstance(got, list) or got is None:
+    if want is None or got is None:
+        return None if want is got else "presence"
+    if isinstance(want, list) or isinstance(got, list):
         if type(want) is not type(got):
             return "dtype"
-        if want is None:
-            return None
         if len(want) != len(got):
             return "shape"
         return next((kind for kind in map(differ, want, got) if kind), None)
@@ -186,4 +229,11 @@ def differ(want, got):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        status = main()
+    except SystemExit as end_:
+        status = 125 if end_.code == 2 else end_.code
+    except Exception as error:
+        print("cannot tell: %s: %s" % (type(error).__name__, error), file=sys.stderr)
+        status = 125
+    sys.exit(status)

@@ -41,6 +41,7 @@ class Signature:
         match self.kind:
             case "numbers":
                 return {
+                    "presence": "outputs are missing, or are there that should not be",
                     "values": "wrong numbers",
                     "nonfinite": "NaN or Inf where there should be none (or the reverse)",
                 }.get(self.detail, f"wrong {self.detail}")

@@ -73,13 +73,13 @@ def print_reduction(report: Reduction, out: Console) -> None:
         return
     found = "1-minimal (verified)" if report.status == "minimal" else "best so far (stopped)"
     out.print(Text(failure(report), "bold red"))
-    out.print(f"  on {report.suspect} {report.versions.get(report.suspect, '')}".rstrip() + rate(report))
+    out.print(f"  on {escape(report.suspect)} {report.versions.get(report.suspect, '')}".rstrip() + rate(report))
     out.print(
         Text(f"{report.nodes_before} nodes -> {report.nodes_after}", "bold green")
         + Text(f"  {found}, {report.checks} checks, {report.seconds:.1f} s")
     )
     for culprit in report.culprits[:20]:
-        out.print(f"  {culprit.operator:<24} {escape(culprit.name or culprit.output)}")
+        out.print(f"  {escape(culprit.operator):<24} {escape(culprit.name or culprit.output)}")
     if len(report.culprits) > 20:
         out.print(f"  and {len(report.culprits) - 20} more")
     for kind, count in report.by_products.items():
@@ -97,7 +97,7 @@ def failure(report: Reduction) -> str:
     """The failure in a line, in the runtime's own words where it has any."""
     signature = report.signature
     if not report.message:
-        return str(signature["sentence"])
+        return escape(str(signature["sentence"]))
     return escape(f"{signature['phase']} error, {signature['detail']}: {' '.join(report.message.split())[:400]}")
 
 
@@ -109,4 +109,4 @@ def rate(report: Reduction) -> str:
 def not_reproduced(report: Reduction) -> str:
     """What was run, and that it passed."""
     against = f" and agrees with {report.judge}" if report.judge else ""
-    return f"{report.model} runs on {report.suspect}{against} ({report.runs} runs)"
+    return escape(f"{report.model} runs on {report.suspect}{against} ({report.runs} runs)")

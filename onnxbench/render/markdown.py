@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from onnxbench.errors import escape
@@ -36,6 +37,7 @@ def reduction(report: Reduction, model: Model) -> str:
             *(f"| {_cell(c.name)} | {_cell(c.operator)} | {_cell(c.output)} |" for c in report.culprits),
             "",
             *_differences(report),
+            *(line for note in report.notes for line in (f"Note: {escape(note)}.", "")),
             *_message(report),
             "## Versions",
             "",
@@ -44,9 +46,7 @@ def reduction(report: Reduction, model: Model) -> str:
             "",
             "## The model",
             "",
-            "```",
-            _text(model),
-            "```",
+            *_fenced(_text(model)),
             "",
         ]
     )
@@ -61,7 +61,14 @@ def _headline(report: Reduction) -> str:
 
 
 def _message(report: Reduction) -> list[str]:
-    return ["## Message", "", "```", escape_lines(report.message), "```", ""] if report.message else []
+    return ["## Message", "", *_fenced(escape_lines(report.message)), ""] if report.message else []
+
+
+def _fenced(text: str) -> list[str]:
+    """The text as a code block, which no backticks in it end."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [fence, text, fence]
 
 
 def _differences(report: Reduction) -> list[str]:
@@ -79,7 +86,12 @@ def _number(value: object) -> str:
 
 
 def _cell(text: str) -> str:
-    return escape(text).replace("|", "\\|") if text else "(unnamed)"
+    """As code, with a fence that it does not hold: a name may be Markdown or HTML."""
+    if not text:
+        return "(unnamed)"
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    padding = " " if text.strip("`") != text else ""
+    return fence + padding + escape(text).replace("|", "\\|") + padding + fence
 
 
 def _platform() -> list[str]:

@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from onnxbench.runtimes import packing
-from onnxbench.worker import resolve
+from onnxbench.worker import resolve, text_of
 
 
 class Job:
@@ -45,5 +45,5 @@ def perform(request: dict[str, Any]) -> dict[str, Any]:
     except MemoryError:
         raise
     except BaseException as error:
-        return {"error": type(error).__name__, "message": str(error), "phase": job.phase}
+        return {"error": type(error).__name__, "message": text_of(error), "phase": job.phase}
     return {"outputs": packed, "seconds": seconds}

@@ -57,10 +57,24 @@ class OnnxRuntime(Runtime):
     def version(self) -> str:
         result = isolate.call(ort_session.version, (), interpreter=self.interpreter)
         if isinstance(result, isolate.Ok):
+            self._refuse_missing(self.options.get("ep", []))
             return str(result.value)
         reason = result.message if isinstance(result, isolate.Error) else "the import dies"
         pip = f"{self.spec.venv}/bin/pip" if self.spec.venv else "pip"
         raise MachineError("OB401", f"onnxruntime cannot be imported: {reason}", hint=f"{pip} install onnxruntime")
+
+    def _refuse_missing(self, providers: list[str]) -> None:
+        if not providers:
+            return
+        result = isolate.call(ort_session.providers, (), interpreter=self.interpreter)
+        there = result.value if isinstance(result, isolate.Ok) else []
+        lacking = [name for name in providers if name not in there]
+        if lacking:
+            raise MachineError(
+                "OB401",
+                f"execution provider {quote(lacking[0])} is not in this build of ONNX Runtime, which has {', '.join(there)}",
+                hint="install the build that has it, such as onnxruntime-gpu, or leave ep= out",
+            )
 
     def plain(self) -> OnnxRuntime | None:
         if self.options.get("opt") == "disable":
@@ -128,7 +142,11 @@ def _providers(text: str) -> list[str]:
 
 
 def _libraries(text: str) -> list[str]:
-    return [str(Path(part).expanduser().absolute()) for part in _list(text)]
+    places = [Path(part).expanduser().absolute() for part in _list(text)]
+    absent = [place for place in places if not place.is_file()]
+    if absent:
+        raise ValueError(f"there is no file {quote(str(absent[0]))}")
+    return [str(place) for place in places]
 
 
 _PARSERS: dict[str, Any] = {
@@ -142,12 +160,15 @@ _PARSERS: dict[str, Any] = {
 }
 
 _SCRIPT = """\
+import ctypes
 import os
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+import numpy
 import onnxruntime
 
 OPTIONS = {options!r}
+NARROW = ("bfloat16", "float8", "float4", "int4", "int2")  # NumPy has no such types; they travel as bytes
 
 
 def run(model_path, feeds):
@@ -169,15 +190,57 @@ def run(model_path, feeds):
         model = file.read()
     folder = os.path.dirname(os.path.abspath(model_path))
     settings.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+    providers = OPTIONS.get("ep") or ["CPUExecutionProvider"]
     session = onnxruntime.InferenceSession(
         model,
         settings,
-        providers=OPTIONS.get("ep") or ["CPUExecutionProvider"],
+        providers=providers,
         disabled_optimizers=OPTIONS.get("disable") or None,
+        enable_fallback=0,
     )
+    for name in providers:
+        if name not in session.get_providers():
+            raise LookupError("execution provider " + name + " is not there")
     phase("run")
-    names = [value.name for value in session.get_outputs()]
-    return dict(zip(names, session.run(names, feeds)))
+    kinds = {{value.name: value.type for value in session.get_outputs()}}
+    feeds = {{name: to_ort(value) if is_narrow(value) else value for name, value in feeds.items()}}
+    if not any(kind.startswith("tensor") and any(map(kind.count, NARROW)) for kind in kinds.values()):
+        return dict(zip(kinds, session.run(list(kinds), feeds)))
+    tensors = [name for name, kind in kinds.items() if kind.startswith("tensor")]
+    others = [name for name in kinds if name not in tensors]
+    wrapped = {{name: as_ort(value) for name, value in feeds.items()}}
+    found = dict(zip(tensors, map(from_ort, session.run_with_ort_values(tensors, wrapped))))
+    return {{**found, **(dict(zip(others, session.run(others, feeds))) if others else {{}})}}
+
+
+def is_narrow(value):
+    return isinstance(value, numpy.ndarray) and value.dtype.type.__module__ != "numpy"
+
+
+def as_ort(value):
+    return value if isinstance(value, onnxruntime.OrtValue) else onnxruntime.OrtValue.ortvalue_from_numpy(value)
+
+
+def to_ort(value):
+    from onnx import numpy_helper
+
+    tensor = numpy_helper.from_array(value)
+    data = numpy.frombuffer(tensor.raw_data, "u2" if value.dtype.name == "bfloat16" else "u1")
+    bits = numpy.zeros(value.shape, data.dtype)  # packed elements fill only its beginning
+    bits.reshape(-1)[: data.size] = data
+    return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, tensor.data_type)
+
+
+def from_ort(value):
+    if not any(map(value.data_type().count, NARROW)):
+        return value.numpy()
+    from onnx import TensorProto, helper, numpy_helper
+
+    tensor = TensorProto(data_type=value.element_type(), dims=value.shape())
+    empty = numpy.zeros(value.shape(), helper.tensor_dtype_to_np_dtype(tensor.data_type))
+    size = len(numpy_helper.from_array(empty).raw_data)
+    tensor.raw_data = ctypes.string_at(value.data_ptr(), size) if size else b""
+    return numpy_helper.to_array(tensor)
 
 
 def version():

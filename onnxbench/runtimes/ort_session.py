@@ -29,6 +29,13 @@ def version() -> str:
     return str(onnxruntime.__version__)
 
 
+def providers() -> list[str]:
+    """The execution providers of this build."""
+    import onnxruntime
+
+    return list(onnxruntime.get_available_providers())
+
+
 def run(job: Job) -> dict[str, Any]:
     """Outputs by name, or whatever ONNX Runtime raises."""
     session = make_session(job.model, job.folder, job.options)

@@ -1,5 +1,6 @@
 """`onnxbench reduce` from outside: exit codes, files, JSON, on failures of the installed ONNX Runtime."""
 
+import errno
 import json
 import os
 import signal
@@ -11,6 +12,9 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+
+from onnxbench.errors import MachineError
+from onnxbench.reducers.bundle import Draft
 
 from .conftest import write
 
@@ -228,3 +232,122 @@ def test_the_runtimes_are_listed(bench):
     assert listed["onnxruntime"]["version"] == onnxruntime.__version__
     assert set(listed) >= {"onnxruntime", "reference", "python", "misbehaving"}
     assert "onnxruntime" in bench("runtimes").stdout
+
+
+@pytest.mark.parametrize("suspect", ["onnxruntime@bare", "onnxruntime:ep=Imaginary"])
+def test_a_suspect_that_is_not_there_is_no_failure_of_the_model(bench, healthy, tmp_path, suspect):
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
+    done = bench("reduce", healthy, "-r", suspect)
+    assert (done.returncode, "error[OB401]" in done.stderr) == (4, True)
+
+
+@pytest.mark.parametrize("size", ["0", "0.1", "-5", "9e", "9" * 400])
+def test_a_size_that_is_none_is_refused(bench, healthy, size):
+    done = bench("reduce", healthy, f"--max-memory={size}")
+    assert (done.returncode, "is no size" in done.stderr) == (2, True)
+
+
+def test_no_end_of_time_is_a_timeout(bench, healthy):
+    assert bench("reduce", healthy, "--timeout", "inf").returncode == 1
+
+
+@pytest.mark.parametrize("place", [".", "..", "deep/..", "x" * 256])
+def test_a_bundle_needs_a_name_of_its_own(bench, healthy, tmp_path, place):
+    done = bench("reduce", healthy, "--bundle", place)
+    assert (done.returncode, "error[OB20" in done.stderr) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["healthy.onnx"]
+
+
+@needs_failure
+def test_a_long_name_is_a_name(bench, relu_clip, tmp_path):
+    assert bench("reduce", relu_clip, "--bundle", "x" * 255).returncode == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"relu_clip.onnx", "x" * 255}
+    relu_clip.rename(tmp_path / ("y" * 250 + ".onnx"))
+    done = bench("reduce", "y" * 250 + ".onnx")
+    assert (done.returncode, "error[OB201]" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("output, code", [("healthy.onnx", "OB202"), (".", "OB201"), ("no/such.onnx", "OB201")])
+def test_an_output_that_cannot_be_written_is_said_before_the_search(bench, healthy, output, code):
+    done = bench("reduce", healthy, "-o", output)
+    assert (done.returncode, done.stderr.startswith(f"error[{code}]")) == (2, True)
+
+
+def test_an_earlier_bundle_comes_back_if_the_new_one_cannot_take_its_place(tmp_path):
+    (tmp_path / "repro").mkdir()
+    (tmp_path / "repro" / "repro.py").touch()
+    with Draft(tmp_path / "repro") as draft:
+        draft.folder.rmdir()
+        with pytest.raises(MachineError):
+            draft.replace(tmp_path / "repro")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["repro", "repro.py"]
+
+
+@needs_failure
+def test_two_runs_in_one_folder_do_not_take_each_others_place(relu_clip, tmp_path):
+    command = [sys.executable, "-m", "onnxbench", "reduce", str(relu_clip), "--bundle", "repro", "--json"]
+    running = [subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [json.loads(process.communicate(timeout=120)[0]) for process in running]
+    assert {answer["bundle"] for answer in said} == {"repro", "repro-2"}
+    for answer in said:
+        assert json.loads((tmp_path / answer["bundle"] / "report.json").read_text())["bundle"] == answer["bundle"]
+
+
+@needs_failure
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_are_no_bug(relu_clip, tmp_path, closed):
+    command = f"{sys.executable} -m onnxbench reduce {relu_clip} --bundle repro --json {closed}"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "repro" / "repro.py").exists()
+    assert ">&-" in closed.replace("2>&-", "") or json.loads(done.stdout)["confirmed"]
+    assert "Traceback" not in done.stderr
+
+
+@needs_failure
+def test_a_terminal_without_unicode_gets_escapes(bench, relu_clip, tmp_path):
+    place = relu_clip.rename(tmp_path / "\u6f22.onnx")
+    done = bench("reduce", place, "--bundle", "\u00e9", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, "\\xe9" in done.stdout) == (0, True)
+
+
+def test_what_a_model_calls_itself_reaches_neither_terminal_nor_report_raw(bench, tmp_path):
+    node = onnx.helper.make_node("Bad\x1b[31m", ["x"], ["y"], name="a|b `c` <img> ```\n# head", domain="loc\x1b[0m")
+    value = [onnx.helper.make_tensor_value_info(name, 1, [2]) for name in "xy"]
+    opsets = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("loc\x1b[0m", 1)]
+    model = onnx.helper.make_model(onnx.helper.make_graph([node], "g", value[:1], value[1:]), opset_imports=opsets)
+    model.ir_version = 8
+    onnx.save(model, tmp_path / "m.onnx")
+    done = bench("reduce", "m.onnx", "-v")
+    assert done.returncode == 0, done.stderr
+    report = (tmp_path / "m.repro" / "REPORT.md").read_text()
+    assert "\x1b" not in done.stdout + done.stderr + report
+    assert "| ````a\\|b `c` <img> ```\\n# head```` |" in report
+    fences = [line for line in report.splitlines() if line and not line.strip("`")]
+    assert len(fences) % 2 == 0
+    assert max(map(len, fences)) > 3
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="POSIX")
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_terminal_that_closes_ends_it_as_ctrl_c_does_unless_nohup(tmp_path, healthy, ignored):
+    (tmp_path / "slow.py").write_text("import time\ndef run(model, feeds):\n    time.sleep(2)\n    return {}\n")
+    trap = "trap '' HUP; " if ignored else ""
+    command = f"{trap}exec {sys.executable} -m onnxbench reduce {healthy} -r python:slow.py:run"
+    process = subprocess.Popen(["sh", "-c", command], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    assert "running" in process.stderr.readline()
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=60)
+    assert process.returncode == (0 if ignored else 129)
+
+
+def test_a_full_disk_is_said_of_the_place_that_was_asked_for(monkeypatch, tmp_path):
+    def full(*_: object, **__: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with Draft(tmp_path / "repro") as draft:
+        monkeypatch.setattr(type(tmp_path), "write_text", full)
+        with pytest.raises(MachineError, match=r"the disk is full: cannot write '.*/repro'") as caught:
+            draft.add("REPORT.md", "text")
+    assert caught.value.hint == f"df -h '{tmp_path}'"

@@ -259,3 +259,32 @@ def test_repro_says_gone_when_the_runtime_is_cured(reduced, tmp_path):
     assert subprocess.run([sys.executable, repro], check=False).returncode == 0
     repro.write_text(repro.read_text().replace("import onnxruntime", "import no_such_runtime"))
     assert subprocess.run([sys.executable, repro], check=False).returncode == 125
+
+
+def test_random_numbers_do_not_hide_the_fault(reduced, tmp_path):
+    graph = """agraph (float[4] x) => (float[4] y) {
+        [draw] r = RandomNormal <shape = [4]> () [add] a = Add (r, x) [bad] b = Softsign (a) [last] y = Tanh (b) }"""
+    report, left = reduced(model(graph), "misbehaving:ops=Softsign", against="reference")
+    assert names(left) == ["bad"]
+    assert not report.notes
+
+
+def test_only_random_numbers_are_called_so(reduced, tmp_path):
+    graph = "agraph (float[4] x) => (float[4] y) { [draw] r = RandomNormal <shape = [4]> () [add] y = Add (r, x) }"
+    report, left = reduced(model(graph), "onnxruntime", against="reference")
+    assert names(left) == ["draw"]
+    assert report.notes == ["RandomNormal draws random numbers, which two runtimes draw differently"]
+
+
+@pytest.mark.parametrize("at", ["input", "output"])
+def test_a_type_that_numpy_lacks_at_the_border_fails_again(reduced, at):
+    """ONNX Runtime gets and gives it as bytes, in repro.py as in the worker."""
+    body = "h = Cast <to = 16> (x) [bad] s = Reshape (h, five)"
+    end = "[last] y = Cast <to = 1> (s)" if at == "input" else "[last] y = Reshape (s, five)"
+    result = "float[5] y" if at == "input" else "bfloat16[5] y"
+    planted = model(
+        f"agraph (float[4] x) => ({result}) <int64[1] five = {{5}}> {{ [cast] {body} {end} }}", opsets='"": 19'
+    )
+    report, left = reduced(planted, "onnxruntime:opt=disable")
+    assert names(left) == ["bad"]
+    assert (report.signature["kind"], report.signature["phase"]) == ("error", "run")

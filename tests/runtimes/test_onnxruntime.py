@@ -119,10 +119,15 @@ def test_a_provider_that_is_not_there_is_an_error_and_not_the_cpu():
     assert run(NEG, {"x": X}, "onnxruntime:ep=CPU").ok
 
 
-def test_custom_operators_that_are_not_there_are_an_error(tmp_path):
-    result = run(NEG, {"x": X}, f"onnxruntime:custom_ops={tmp_path / 'nowhere.so'}")
+def test_custom_operators_that_are_not_there_are_wrong_usage(tmp_path):
+    with pytest.raises(UsageError, match=r"there is no file '.*nowhere.so'"):
+        find(f"onnxruntime:custom_ops={tmp_path / 'nowhere.so'}")
+
+
+def test_a_library_that_is_none_is_a_load_error(tmp_path):
+    (tmp_path / "text.so").write_text("no library")
+    result = run(NEG, {"x": X}, f"onnxruntime:custom_ops={tmp_path / 'text.so'}")
     assert (result.kind, result.phase) == ("error", "load")
-    assert "nowhere.so" in result.message
 
 
 @pytest.mark.parametrize(
@@ -396,3 +401,22 @@ def test_element_types_are_those_of_onnx():
     for word in ("bfloat16", "float8_e4m3fn", "int4"):
         dtype = np.dtype(getattr(ml_dtypes, word))
         assert helper.np_dtype_to_tensor_dtype(dtype) in (*ort_session.packing.CARRIERS, *ort_session.packing.BITS)
+
+
+@pytest.mark.parametrize("code", [16, 17, 20, 21, 22])
+def test_the_script_takes_and_gives_types_that_numpy_lacks(tmp_path, code):
+    kind = {16: "bfloat16", 17: "float8e4m3fn", 20: "float8e5m2fnuz", 21: "uint4", 22: "int4"}[code]
+    onnx.save(
+        parse_model(
+            f"""<ir_version: 10, opset_import: ["": 21]>
+            g ({kind}[3] a, float[3] x) => (float[3] b, {kind}[3] y) {{ b = Cast <to = 1> (a) y = Cast <to = {code}> (x) }}"""
+        ),
+        tmp_path / "m.onnx",
+    )
+    x = np.array([1, 2, 3], np.float32)
+    held = {"phase": lambda name: None}
+    exec(find("onnxruntime").script(), held)
+    found = held["run"](str(tmp_path / "m.onnx"), {"a": x.astype(onnx.helper.tensor_dtype_to_np_dtype(code)), "x": x})
+    assert found["b"].tolist() == [1, 2, 3]
+    assert found["y"].astype(np.float32).tolist() == [1, 2, 3]
+    assert found["y"].dtype == onnx.helper.tensor_dtype_to_np_dtype(code)
