@@ -23,7 +23,7 @@ _HOMES = {
     "Outcome": "runtimes.outcome",
     "Piece": "core.subgraph",
     "Reduction": "reducers.result",
-    "Request": "reducers.reduce",
+    "Request": "reducers.request",
     "Runtime": "runtimes.base",
     "SafetyStop": "errors",
     "Selection": "core.select",

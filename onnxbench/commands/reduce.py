@@ -12,7 +12,7 @@ import typer
 from onnxbench.commands import _options as options
 
 if TYPE_CHECKING:
-    from onnxbench.reducers.reduce import Request
+    from onnxbench.reducers.request import Request
     from onnxbench.reducers.result import Reduction
     from onnxbench.runtimes.base import Runtime
 
@@ -74,8 +74,8 @@ def reduce(
     from onnxbench.core.graph import GraphView
     from onnxbench.core.model import load
     from onnxbench.core.select import select
-    from onnxbench.reducers.reduce import Request
     from onnxbench.reducers.reduce import reduce as run_reduction
+    from onnxbench.reducers.request import Request
     from onnxbench.render import console, markdown
     from onnxbench.runtimes.find import find
 

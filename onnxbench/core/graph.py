@@ -214,6 +214,12 @@ RANDOM = frozenset(
 )
 
 
+def draws(proto: NodeProto) -> bool:
+    """Whether a node draws its results; Dropout does in training, which its third input asks for (Dropout-12)."""
+    drawn = proto.domain in ("", "ai.onnx") and proto.op_type in RANDOM
+    return drawn and (proto.op_type != "Dropout" or len(proto.input) > 2)
+
+
 def opset_imports(entries: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
     """Version by domain, with both spellings of the default domain as ""."""
     return {plain_domain(entry.domain): entry.version for entry in entries}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from onnx import FunctionProto, GraphProto, NodeProto, defs
 
 from onnxbench.core.attributes import subgraphs
-from onnxbench.core.graph import RANDOM, GraphView, opset_imports
+from onnxbench.core.graph import GraphView, draws, opset_imports
 from onnxbench.inspecting.header import constant_tensors, elements
 
 #: Domains whose operators ONNX itself defines; operators of others are somebody's own.
@@ -92,7 +92,7 @@ def _describe(view: GraphView, node: NodeProto, domain: str, opsets: Mapping[str
         schema.since_version,
         "standard",
         deprecated=schema.deprecated,
-        random=domain == "" and node.op_type in RANDOM and node.op_type != "Dropout",
+        random=draws(node),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from onnx import NodeProto, TensorProto
 
 from onnxbench.core.attributes import subgraphs
-from onnxbench.core.graph import RANDOM, GraphView, captures
+from onnxbench.core.graph import GraphView, captures, draws
 from onnxbench.core.shapes import Shapes
 from onnxbench.core.tensors import element_bits, type_name
 from onnxbench.inspecting.operators import every_node
@@ -90,7 +90,7 @@ def structure(view: GraphView, shapes: Shapes) -> Structure:
         control=[control for node in view.nodes if (control := _control(node.proto)) is not None],
         functions=_functions(view),
         quantization=_quantization(view, shapes),
-        random=[label(node) for node, _, _ in every_node(view) if is_random(node)],
+        random=[label(node) for node, _, _ in every_node(view) if draws(node)],
         casts=_casts(view, shapes),
     )
 
@@ -98,11 +98,6 @@ def structure(view: GraphView, shapes: Shapes) -> Structure:
 def label(node: NodeProto) -> str:
     """A node's name, or what it makes."""
     return node.name or f"{node.op_type} -> {node.output[0] if node.output else ''}"
-
-
-def is_random(node: NodeProto) -> bool:
-    """Whether a node draws its result; Dropout does in training only, which its inputs decide."""
-    return node.domain in ("", "ai.onnx") and node.op_type in RANDOM and node.op_type != "Dropout"
 
 
 def _control(node: NodeProto) -> Control | None:

@@ -6,16 +6,15 @@ import dataclasses
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from onnx import TypeProto
 
-from onnxbench.core.compare import Tolerance
 from onnxbench.core.counts import count_nodes
-from onnxbench.core.graph import RANDOM, GraphView, Node
-from onnxbench.core.model import Model, save
+from onnxbench.core.graph import GraphView, Node, draws
+from onnxbench.core.model import Model
 from onnxbench.core.saving import refuse_target
 from onnxbench.core.slimming import slim
 from onnxbench.core.types import infer
@@ -25,9 +24,10 @@ from onnxbench.recording import record
 from onnxbench.reducers import bundle
 from onnxbench.reducers.engine import Engine, Found
 from onnxbench.reducers.flatten import flatten
-from onnxbench.reducers.oracle import Oracle, trust
+from onnxbench.reducers.handing import hand_back
+from onnxbench.reducers.oracle import Oracle
 from onnxbench.reducers.prove import Proof, prove
-from onnxbench.reducers.repro import script
+from onnxbench.reducers.request import Request
 from onnxbench.reducers.result import Culprit, Reduction
 from onnxbench.runtimes.base import Limits, Runtime
 
@@ -37,43 +37,6 @@ _HANG_SHARE, _HANG_S = 1 / 12, 2.0
 _LONGEST = 20_000
 #: `If` inside `If`, functions inside functions: levels that are opened.
 _LEVELS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What to reduce, and how.
-
-    Attributes:
-        model: the failing model.
-        feeds: a value for each of its inputs.
-        suspect: the runtime that fails.
-        trusted: who tells right values, most trusted first; they should not optimize.
-        tolerance: for numbers.
-        limits: timeout and memory cap of one run.
-        within: search only among these nodes, chosen from a view of `model`; None for all.
-        bundle: folder to write the reproducer to, or None.
-        output: file to write the reduced model to, or None; formats as `core.model.save` has them.
-        force: replace what is there.
-        allow_lossy: write `output` in a format that loses something.
-        documents: texts to add to the bundle, made from the report.
-        progress: told what begins, in a line.
-        tick: told how far it is, in a line, after each candidate.
-    """
-
-    model: Model
-    feeds: Mapping[str, Value]
-    suspect: Runtime
-    trusted: Sequence[Runtime]
-    tolerance: Tolerance = field(default_factory=Tolerance)
-    limits: Limits = field(default_factory=Limits)
-    within: Callable[[GraphView], Sequence[Node]] | None = None
-    bundle: Path | None = None
-    output: str | None = None
-    force: bool = False
-    allow_lossy: bool = False
-    documents: Mapping[str, Callable[[Reduction, Model], str]] = field(default_factory=dict)
-    progress: Callable[[str], None] = lambda line: None
-    tick: Callable[[str], None] = lambda line: None
 
 
 def reduce(request: Request) -> Reduction:
@@ -99,8 +62,8 @@ def reduce(request: Request) -> Reduction:
         report = run.start()
         if report.status != "not-reproduced":
             run.search(report)
+            report.seconds = round(time.monotonic() - started, 3)
             run.hand_back(report)
-    report.seconds = round(time.monotonic() - started, 3)
     return report
 
 
@@ -238,11 +201,17 @@ class _Run:
         assert engine.best is not None
         if self.proof.signature.kind != "numbers":
             return
-        steady = [node for node in engine.best.nodes if not is_random(node)]
+        steady = [node for node in engine.best.nodes if not draws(node.proto)]
         if 0 < len(steady) < len(engine.best.nodes):
             exposed = engine.expose
             if not engine.start(steady):
                 engine.expose = exposed
+
+    def hand_back(self, report: Reduction) -> None:
+        """Write what was asked for."""
+        assert self.engine is not None
+        assert self.engine.best is not None
+        hand_back(self.request, self.proof, self.engine.best, report)
 
     def _tell(self, engine: Engine) -> None:
         left = len(engine.best.nodes) if engine.best is not None else len(engine.view.nodes)
@@ -259,67 +228,11 @@ class _Run:
         if best.answer.outcome is not None and not best.answer.outcome.ok:
             report.message = best.answer.outcome.message[:_LONGEST]
         report.by_products = dict(self.engine.by_products)
-        drawn = sorted({node.proto.op_type for node in best.nodes if is_random(node)})
+        drawn = sorted({node.proto.op_type for node in best.nodes if draws(node.proto)})
         if drawn and self.proof.signature is not None and self.proof.signature.kind == "numbers":
             report.notes.append(f"{', '.join(drawn)} draws random numbers, which two runtimes draw differently")
         if self.proof.failed < self.proof.runs:
             report.notes.append(f"flaky: the original failed {self.proof.failed} of {self.proof.runs} runs")
-
-    def hand_back(self, report: Reduction) -> None:
-        """Confirm the best candidate in a fresh process, and write what was asked for."""
-        request, engine = self.request, self.engine
-        assert engine is not None
-        assert engine.best is not None
-        assert self.proof.signature is not None
-        piece = engine.best.piece
-        if request.bundle is not None:
-            text = script(
-                request.suspect,
-                piece.model.proto,
-                self.proof.signature,
-                request.tolerance,
-                request.limits,
-                tries=self.proof.repeats,
-            )
-            contents = bundle.Contents(piece.model, piece.feeds, self._expected(engine.best), text)
-            with bundle.Draft(request.bundle) as draft:
-                draft.write(contents)
-                request.progress("confirming in a fresh process")
-                tries = 1 if self.proof.failed == self.proof.runs else 3
-                timeout = ((request.limits.timeout or 600.0) + 10) * self.proof.repeats
-                if not draft.confirm(request.suspect.interpreter.executable, timeout, tries):
-                    raise bundle.unconfirmed(request.model.label)
-                report.confirmed = True
-                self._publish(draft, report, piece.model)
-        if request.output is not None:
-            save(piece.model, request.output, force=request.force, allow_lossy=request.allow_lossy)
-            report.output = request.output
-
-    def _publish(self, draft: bundle.Draft, report: Reduction, model: Model) -> None:
-        """Put the bundle where it was asked for, or beside it if that was taken while the search went on."""
-        assert self.request.bundle is not None
-        for place in bundle.numbered(self.request.bundle):
-            report.bundle = str(place)
-            for name, document in self.request.documents.items():
-                draft.add(name, document(report, model))
-            if self.request.force:
-                draft.replace(place)
-                return
-            if draft.publish(place):
-                return
-
-    def _expected(self, best: Found) -> Mapping[str, Value]:
-        if best.answer.expected:
-            return best.answer.expected
-        limits = dataclasses.replace(self.request.limits, timeout=_third(self.request.limits))
-        outcome = trust(self.request.trusted, best.piece.model, best.piece.feeds, limits)
-        return outcome.outputs if outcome is not None else {}
-
-
-def is_random(node: Node) -> bool:
-    """Whether it draws its results; Dropout does in training, which its third input asks for."""
-    drawn = node.proto.domain in ("", "ai.onnx") and node.proto.op_type in RANDOM
-    return drawn and (node.proto.op_type != "Dropout" or len(node.proto.input) > 2)
 
 
 def versions(runtimes: Sequence[Runtime]) -> dict[str, str]:

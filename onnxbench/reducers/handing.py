@@ -1,0 +1,75 @@
+"""Hand back what a reduction found: a bundle that was seen to fail, a model file."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from onnxbench.core.model import Model, save
+from onnxbench.core.values import Value
+from onnxbench.reducers import bundle
+from onnxbench.reducers.engine import Found
+from onnxbench.reducers.oracle import trust
+from onnxbench.reducers.prove import Proof
+from onnxbench.reducers.repro import script
+from onnxbench.reducers.request import Request
+from onnxbench.reducers.result import Reduction
+
+
+def hand_back(request: Request, proof: Proof, best: Found, report: Reduction) -> None:
+    """Confirm the best candidate in a fresh process, and write what was asked for; says so in the report.
+
+    Raises:
+        SafetyStop: OB501 if it does not fail again.
+    """
+    if request.bundle is not None:
+        with bundle.Draft(request.bundle) as draft:
+            draft.write(_contents(request, proof, best))
+            request.progress("confirming in a fresh process")
+            tries = 1 if proof.failed == proof.runs else 3
+            timeout = ((request.limits.timeout or 600.0) + 10) * proof.repeats
+            if not draft.confirm(request.suspect.interpreter.executable, timeout, tries):
+                raise bundle.unconfirmed(request.model.label)
+            report.confirmed = True
+            _publish(request, draft, report, best.piece.model)
+    if request.output is not None:
+        save(best.piece.model, request.output, force=request.force, allow_lossy=request.allow_lossy)
+        report.output = request.output
+
+
+def _contents(request: Request, proof: Proof, best: Found) -> bundle.Contents:
+    assert proof.signature is not None
+    piece = best.piece
+    text = script(
+        request.suspect,
+        piece.model.proto,
+        proof.signature,
+        request.tolerance,
+        request.limits,
+        tries=proof.repeats,
+    )
+    return bundle.Contents(piece.model, piece.feeds, _expected(request, best), text)
+
+
+def _publish(request: Request, draft: bundle.Draft, report: Reduction, model: Model) -> None:
+    """Put the bundle where it was asked for, or beside it if that was taken while the search went on."""
+    assert request.bundle is not None
+    for place in bundle.numbered(request.bundle):
+        report.bundle = str(place)
+        for name, document in request.documents.items():
+            draft.add(name, document(report, model))
+        if request.force:
+            draft.replace(place)
+            return
+        if draft.publish(place):
+            return
+
+
+def _expected(request: Request, best: Found) -> Mapping[str, Value]:
+    """Right outputs: what the search compared with, else what a trusted runtime says of the piece, if any can run it."""
+    if best.answer.expected:
+        return best.answer.expected
+    limits = request.limits
+    patience = dataclasses.replace(limits, timeout=limits.timeout / 3 if limits.timeout is not None else None)
+    outcome = trust(request.trusted, best.piece.model, best.piece.feeds, patience)
+    return outcome.outputs if outcome is not None else {}

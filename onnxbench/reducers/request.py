@@ -1,0 +1,51 @@
+"""What to reduce, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from onnxbench.core.compare import Tolerance
+from onnxbench.core.graph import GraphView, Node
+from onnxbench.core.model import Model
+from onnxbench.core.values import Value
+from onnxbench.reducers.result import Reduction
+from onnxbench.runtimes.base import Limits, Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to reduce, and how.
+
+    Attributes:
+        model: the failing model.
+        feeds: a value for each of its inputs.
+        suspect: the runtime that fails.
+        trusted: who tells right values, most trusted first; they should not optimize.
+        tolerance: for numbers.
+        limits: timeout and memory cap of one run.
+        within: search only among these nodes, chosen from a view of `model`; None for all.
+        bundle: folder to write the reproducer to, or None.
+        output: file to write the reduced model to, or None; formats as `core.model.save` has them.
+        force: replace what is there.
+        allow_lossy: write `output` in a format that loses something.
+        documents: texts to add to the bundle, made from the report.
+        progress: told what begins, in a line.
+        tick: told how far it is, in a line, after each candidate.
+    """
+
+    model: Model
+    feeds: Mapping[str, Value]
+    suspect: Runtime
+    trusted: Sequence[Runtime]
+    tolerance: Tolerance = field(default_factory=Tolerance)
+    limits: Limits = field(default_factory=Limits)
+    within: Callable[[GraphView], Sequence[Node]] | None = None
+    bundle: Path | None = None
+    output: str | None = None
+    force: bool = False
+    allow_lossy: bool = False
+    documents: Mapping[str, Callable[[Reduction, Model], str]] = field(default_factory=dict)
+    progress: Callable[[str], None] = lambda line: None
+    tick: Callable[[str], None] = lambda line: None
