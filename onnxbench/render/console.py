@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import TYPE_CHECKING, Literal, TextIO
 
@@ -90,7 +91,7 @@ def print_reduction(report: Reduction, out: Console) -> None:
         out.print(f"model:  {escape(report.output)}")
     if report.bundle:
         out.print(f"bundle: {escape(report.bundle)}")
-        out.print(f"  python {escape(report.bundle)}/repro.py   # exits 1 while the failure is there")
+        out.print(f"  python {escape(shlex.quote(f'{report.bundle}/repro.py'))}   # exits 1 while the failure is there")
 
 
 def failure(report: Reduction) -> str:

@@ -351,3 +351,11 @@ def test_a_full_disk_is_said_of_the_place_that_was_asked_for(monkeypatch, tmp_pa
         with pytest.raises(MachineError, match=r"the disk is full: cannot write '.*/repro'") as caught:
             draft.add("REPORT.md", "text")
     assert caught.value.hint == f"df -h '{tmp_path}'"
+
+
+@needs_failure
+def test_the_command_that_is_shown_can_be_typed(bench, relu_clip, tmp_path):
+    done = bench("reduce", relu_clip, "--bundle", "it's mine")
+    shown = next(line for line in done.stdout.splitlines() if line.startswith("  python "))
+    command = shown.replace("  python", sys.executable, 1)
+    assert subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, check=False).returncode == 1
