@@ -14,7 +14,6 @@ from onnxbench.commands import _options as options
 if TYPE_CHECKING:
     from onnxbench.reducers.request import Request
     from onnxbench.reducers.result import Reduction
-    from onnxbench.runtimes.base import Runtime
 
 
 def register(app: typer.Typer) -> None:
@@ -76,13 +75,14 @@ def reduce(
     from onnxbench.core.select import select
     from onnxbench.reducers.reduce import reduce as run_reduction
     from onnxbench.reducers.request import Request
+    from onnxbench.reducers.trusted import trusted_by_default
     from onnxbench.render import console, markdown
     from onnxbench.runtimes.find import find
 
     _parse.refuse_json_beside_stream(json, output)
     out = console.console(color)
     suspect = find(runtime)
-    trusted = [find(text) for text in against] if against else default_trusted(suspect)
+    trusted = [find(text) for text in against] if against else trusted_by_default(suspect)
     loaded = load(model)
     view = GraphView(loaded.proto, loaded.proto.graph)
     folder = bundle or (_default_bundle(model) if output is None else None)
@@ -136,14 +136,6 @@ def _not_reproduced_hint(request: Request) -> str:
 
 def _json(report: Reduction) -> str:
     return json_format.dumps(report.to_dict(), indent=1, allow_nan=False) + "\n"
-
-
-def default_trusted(suspect: Runtime) -> list[Runtime]:
-    """The suspect without optimizations where it has such a mode, ONNX Runtime's else; then the reference evaluator."""
-    from onnxbench.runtimes.find import find
-
-    plain = suspect.plain() if suspect.name == "onnxruntime" else find("onnxruntime:opt=disable")
-    return [runtime for runtime in (plain, find("reference")) if runtime is not None]
 
 
 def _default_bundle(model: str) -> Path:

@@ -39,6 +39,13 @@ class Contents:
     script: str
 
 
+#: What a bundle holds; a folder with anything else in it, but data files, is not replaced.
+_FILES = {
+    *("model.onnx", "model.onnxtxt", "inputs.npz", "expected.npz", "repro.py", "REPORT.md", "report.json"),
+    *("test_data_set_0", "__pycache__"),
+}
+
+
 def refuse_taken(folder: Path, force: bool) -> None:
     """Raise OB202 if a bundle's folder is there and may not be replaced, OB201 if none can have that name.
 
@@ -56,7 +63,7 @@ def refuse_taken(folder: Path, force: bool) -> None:
     empty = not any(folder.iterdir())
     if not empty and not force:
         raise UsageError("OB202", f"the folder {quote(str(folder))} exists", hint="--force, or --bundle another name")
-    if not empty and not (folder / "repro.py").is_file():
+    if any(path.name not in _FILES and path.suffix != ".data" for path in folder.iterdir()):
         raise UsageError(
             "OB202", f"{quote(str(folder))} holds other files than a bundle's", hint="--bundle another name"
         )
@@ -66,7 +73,7 @@ class Draft:
     """A bundle that is being written beside its place; `publish` or `replace` moves it there, and without that nothing is left."""
 
     def __init__(self, place: Path) -> None:
-        self.place = place
+        self.place, self.said = place, ""
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
             self.folder = Path(tempfile.mkdtemp(prefix=".onnxbench-", dir=place.parent))
@@ -103,13 +110,14 @@ class Draft:
 
     def _fails(self, interpreter: str, timeout: float) -> bool:
         environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+        log = tempfile.TemporaryFile()  # noqa: SIM115 -- closed below
         process = subprocess.Popen(
             [interpreter, "-B", "repro.py"],
             cwd=self.folder,
             env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C is ours to handle
         )
         try:
@@ -118,6 +126,9 @@ class Draft:
             return False
         finally:
             _stop(process)
+            log.seek(0)
+            self.said = " ".join(log.read()[-400:].decode("utf-8", "replace").split())
+            log.close()
 
     def add(self, name: str, text: str) -> None:
         try:
@@ -138,12 +149,16 @@ class Draft:
 
     def replace(self, place: Path) -> None:
         """Put the folder in its place, an earlier bundle aside first; that one comes back if anything goes wrong."""
+        refuse_taken(place, force=True)  # again, for the search may have taken hours
         aside = Path(tempfile.mkdtemp(prefix=".onnxbench-", dir=place.parent))
         old = aside / "old"
         try:
             if place.exists():
                 place.rename(old)
-            self.publish(place)
+            if not self.publish(place):
+                raise UsageError(
+                    "OB202", f"the folder {quote(str(place))} was taken meanwhile", hint="--bundle another name"
+                )
         except OSError as error:
             raise unwritable(place, error) from None
         finally:
@@ -174,10 +189,10 @@ def _umask() -> int:
     return mask
 
 
-def unconfirmed(model: str) -> SafetyStop:
+def unconfirmed(model: str, said: str) -> SafetyStop:
     """The error of a reproducer that does not fail in a fresh process."""
     return SafetyStop(
         "OB501",
         f"what is left of {model} does not fail again in a fresh process, so no bundle was written",
-        hint="run again with -v, or with another --seed",
+        hint=f"the fresh process said: {said}" if said else "",
     )

@@ -14,7 +14,7 @@ from onnxbench.core.subgraph import Piece, carve
 from onnxbench.core.values import Value
 from onnxbench.errors import AnswerIsNo
 from onnxbench.reducers.oracle import Answer, Oracle
-from onnxbench.reducers.search import narrow, sweep
+from onnxbench.reducers.search import minimise
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class Engine:
         values: recorded values of its inputs and nodes.
         types: inferred types by name.
         oracle: answers.
-        progress: called after each new best, or check.
+        progress: called after each check.
         best: the smallest candidate seen to fail.
         by_products: other failures met on the way, counted.
         expose: names that the piece returns besides its sinks, where the original returns them.
@@ -65,7 +65,7 @@ class Engine:
     def minimise(self) -> None:
         """Shrink the best candidate until no single node can go."""
         assert self.best is not None
-        sweep(narrow(self.best.nodes, self.fails), self.fails)
+        minimise(self.best.nodes, self.fails)
 
     def fails(self, nodes: list[Node]) -> bool:
         """Whether a candidate fails the same way; asked once for each set of nodes."""

@@ -29,7 +29,7 @@ def hand_back(request: Request, proof: Proof, best: Found, report: Reduction) ->
             tries = 1 if proof.failed == proof.runs else 3
             timeout = ((request.limits.timeout or 600.0) + 10) * proof.repeats
             if not draft.confirm(request.suspect.interpreter.executable, timeout, tries):
-                raise bundle.unconfirmed(request.model.label)
+                raise bundle.unconfirmed(request.model.label, draft.said)
             report.confirmed = True
             _publish(request, draft, report, best.piece.model)
     if request.output is not None:

@@ -47,25 +47,23 @@ class Oracle:
 
     Attributes:
         suspect: the runtime that fails.
-        trusted: who tells right numbers, most trusted first.
+        judge: who tells right numbers: the one that told them of the original. Another might see other differences.
         signature: the failure to keep.
         fault: what the checker says of the original, normalised; None if nothing.
         tolerance: for numbers.
         limits: of each run.
         repeats: how often a flaky candidate is asked before it counts as passing.
         checks: candidates judged so far.
-        runs: how often the suspect ran for them.
     """
 
     suspect: Runtime
-    trusted: Sequence[Runtime]
+    judge: Runtime | None
     signature: Signature
     fault: str | None
     tolerance: Tolerance
     limits: Limits
     repeats: int = 1
     checks: int = 0
-    runs: int = 0
 
     def ask(self, piece: Piece, recorded: Mapping[str, Value] | None = None) -> Answer:
         """Whether the piece fails the same way.
@@ -79,7 +77,6 @@ class Oracle:
             return Answer("unsure")
         answer = Answer("unsure")
         for _ in range(self.repeats):
-            self.runs += 1
             answer = self._ask_once(piece, recorded or {})
             if answer.verdict in ("same", "unsure"):
                 break
@@ -104,7 +101,8 @@ class Oracle:
         return not differ_all(want, outcome.outputs, self.tolerance)
 
     def _judge(self, piece: Piece, outcome: Outcome) -> Answer:
-        expected = trust(self.trusted, piece.model, piece.feeds, self.limits)
+        judges = [self.judge] if self.judge is not None else []
+        expected = trust(judges, piece.model, piece.feeds, self.limits)
         if expected is None:
             return Answer("unsure", None, outcome)
         differences = differ_all(expected.outputs, outcome.outputs, self.tolerance)
@@ -115,7 +113,8 @@ class Oracle:
 
     def _is_valid(self, model: Model) -> bool:
         """Whether the checker has no complaint that it did not have of the original."""
-        fault = check.fault(check.declared(model))
+        limits = self.limits
+        fault = check.fault(check.declared(model), timeout=limits.timeout, memory=limits.memory)
         return fault is None or (self.fault is not None and normalise(fault, names_in(model.proto)) == self.fault)
 
 

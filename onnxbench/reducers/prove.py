@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onnxbench.core import check
-from onnxbench.core.compare import Difference, Tolerance, differ_all
+from onnxbench.core.compare import Tolerance, differ_all
 from onnxbench.core.model import Model
 from onnxbench.core.values import Value
 from onnxbench.errors import ModelError
@@ -32,9 +32,7 @@ class Proof:
     Attributes:
         signature: the failure; None if it did not fail.
         failed: runs that failed that way, of `runs`.
-        outcome: the first failing run of the suspect, or its last passing one.
         expected: what the trusted runtime computed, where the suspect gave numbers.
-        differences: between them.
         fault: what the checker says of the model, normalised.
         judge: the trusted runtime that gave `expected`.
         slowest: seconds of the longest run.
@@ -43,12 +41,15 @@ class Proof:
     signature: Signature | None = None
     failed: int = 0
     runs: int = 0
-    outcome: Outcome | None = None
     expected: Mapping[str, Value] = field(default_factory=dict)
-    differences: Sequence[Difference] = ()
     fault: str | None = None
     judge: str = ""
     slowest: float = 0.0
+
+    @property
+    def hangs(self) -> bool:
+        """Whether the failure is that there is no answer."""
+        return self.signature is not None and self.signature.kind == "timeout"
 
     @property
     def repeats(self) -> int:
@@ -98,7 +99,6 @@ def _note(
     tolerance: Tolerance,
     limits: Limits,
 ) -> None:
-    differences: Sequence[Difference] = ()
     if outcome.ok:
         if not proof.judge:
             proof.judge, proof.expected = _trusted_outputs(trusted, model, feeds, limits)
@@ -107,12 +107,8 @@ def _note(
     else:
         seen = of_outcome(outcome, model.proto)
     if seen is not None and proof.signature in (None, seen):
-        if proof.signature is None:
-            proof.outcome, proof.differences = outcome, differences
         proof.signature = seen
         proof.failed += 1
-    elif proof.outcome is None:
-        proof.outcome = outcome
 
 
 def _trusted_outputs(

@@ -73,6 +73,7 @@ class _Run:
     workspace: Path
     model: Model
     proof: Proof = field(default_factory=Proof)
+    oracle: Oracle | None = None
     engine: Engine | None = None
 
     def start(self) -> Reduction:
@@ -115,45 +116,40 @@ class _Run:
         self._describe(report, self.engine.best)
 
     def _search(self) -> None:
-        request = self.request
         view = GraphView(self.model.proto, self.model.proto.graph)
-        nodes = list(request.within(view)) if request.within is not None else view.order
-        hangs = self.proof.signature is not None and self.proof.signature.kind == "timeout"
-        engine = self._engine(self.model, view, dict(request.feeds), hangs)
-        if request.within is None and engine.start(nodes):
-            self.engine = engine  # from here on there is something to hand back
-        self._record(engine, hangs)
-        if request.within is not None:
-            self._start_within(engine, nodes)
-        elif self.engine is None:
-            raise AnswerIsNo(
-                "OB104",
-                f"{request.model.label} fails as a file, but not when its nodes are cut out with all they need",
-                hint="the failure may lie in what a cut leaves out, such as training information or unused initializers",
-            )
-        if request.within is None:
-            self._open(hangs)
+        engine = self._engine(self.model, view, dict(self.request.feeds))
+        if self.request.within is None:
+            self._start_whole(engine)
+            self._record(engine)
+            self._open()
+        else:
+            self._record(engine)  # first: what enters the chosen nodes has to be known
+            self._start_within(engine, self.request.within(view))
         assert self.engine is not None
         self._set_randomness_aside(self.engine)
         self.engine.minimise()
 
-    def _engine(self, model: Model, view: GraphView, values: dict[str, Value], hangs: bool) -> Engine:
+    def _question(self) -> Oracle:
         request, proof = self.request, self.proof
         assert proof.signature is not None
-        limits = _impatient(request.limits) if hangs else request.limits
-        oracle = Oracle(
+        return Oracle(
             request.suspect,
-            request.trusted,
+            next((runtime for runtime in request.trusted if str(runtime) == proof.judge), None),
             proof.signature,
             proof.fault,
             request.tolerance,
-            limits,
+            _impatient(request.limits) if proof.hangs else request.limits,
             proof.repeats,
         )
-        types: Mapping[str, TypeProto] = infer(model, timeout=_third(request.limits), memory=request.limits.memory)
-        return Engine(model, view, values, types, oracle, self._tell)
 
-    def _record(self, engine: Engine, hangs: bool) -> None:
+    def _engine(self, model: Model, view: GraphView, values: dict[str, Value]) -> Engine:
+        if self.oracle is None:
+            self.oracle = self._question()
+        limits = self.request.limits
+        types: Mapping[str, TypeProto] = infer(model, timeout=_third(limits), memory=limits.memory)
+        return Engine(model, view, values, types, self.oracle, self._tell)
+
+    def _record(self, engine: Engine) -> None:
         recording = record(
             self.request.trusted,
             engine.model,
@@ -162,10 +158,19 @@ class _Run:
             workspace=self.workspace,
             types=engine.types,
             limits=engine.oracle.limits,
-            hangs=hangs,
+            hangs=self.proof.hangs,
             progress=lambda done, total: self.request.tick(f"recorded {done} of {total} nodes"),
         )
         engine.values = recording.values
+
+    def _start_whole(self, engine: Engine) -> None:
+        if not engine.start(engine.view.order):
+            raise AnswerIsNo(
+                "OB104",
+                f"{self.request.model.label} fails as a file, but not when its nodes are cut out with all they need",
+                hint="the failure may lie in what a cut leaves out, such as training information or unused initializers",
+            )
+        self.engine = engine  # from here on there is something to hand back
 
     def _start_within(self, engine: Engine, nodes: Sequence[Node]) -> None:
         if not engine.start(nodes):
@@ -176,7 +181,7 @@ class _Run:
             )
         self.engine = engine
 
-    def _open(self, hangs: bool) -> None:
+    def _open(self) -> None:
         """Inline functions and hoist taken branches, as long as the failure survives it."""
         for _ in range(_LEVELS):
             engine = self.engine
@@ -185,15 +190,12 @@ class _Run:
             if flat is None:
                 return
             view = GraphView(flat.proto, flat.proto.graph)
-            opened = self._engine(flat, view, dict(engine.values), hangs)
-            opened.oracle.checks, opened.oracle.runs = engine.oracle.checks, engine.oracle.runs
+            opened = self._engine(flat, view, dict(engine.values))
             opened.by_products = engine.by_products
-            survives = opened.start(view.order)
-            engine.oracle.checks, engine.oracle.runs = opened.oracle.checks, opened.oracle.runs
-            if not survives:
+            if not opened.start(view.order):
                 return
             self.engine = opened
-            self._record(opened, hangs)
+            self._record(opened)
 
     def _set_randomness_aside(self, engine: Engine) -> None:
         """Feed what random operators drew, if the failure survives it: no two runtimes draw the same numbers."""
