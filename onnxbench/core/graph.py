@@ -239,11 +239,11 @@ def captures(proto: NodeProto) -> tuple[str, ...]:
     """The outer values that a node's nested graphs read, in order of first use."""
     found: dict[str, None] = {}
     for _, graph in subgraphs(proto):
-        found.update(dict.fromkeys(_free_names(graph)))
+        found.update(dict.fromkeys(free_names(graph)))
     return tuple(found)
 
 
-def _free_names(graph: GraphProto) -> Iterator[str]:
+def free_names(graph: GraphProto) -> Iterator[str]:
     """The names a graph reads and does not define; nested graphs included."""
     defined = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     defined |= {tensor.values.name for tensor in graph.sparse_initializer}

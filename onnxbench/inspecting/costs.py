@@ -10,9 +10,9 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from onnxbench.core.graph import GraphView, Node
+from onnxbench.core.graph import GraphView, Node, call_key
 from onnxbench.core.shapes import Shapes
-from onnxbench.core.symbolic import Expr, Size, Total, largest
+from onnxbench.core.symbolic import Size, Total, largest
 from onnxbench.core.tensors import element_bits
 from onnxbench.inspecting.macs import macs_of
 from onnxbench.inspecting.matching import attribute_key
@@ -66,6 +66,11 @@ def costs(view: GraphView, shapes: Shapes) -> Costs:
     return result
 
 
+def node_macs(view: GraphView, node: Node, shapes: Shapes) -> Size | None:
+    """The multiply-accumulates of one node, with what its bodies or its function cost; None if they cannot be told."""
+    return _Counter(shapes).node(view, node)
+
+
 def _peak(nodes: Sequence[NodeCost]) -> tuple[Size, Node | None]:
     """The memory that no other node needs more of; a maximum of expressions if it depends on the symbols."""
     best: list[tuple[Size, Node]] = []
@@ -102,7 +107,9 @@ def at_least(one: Size, other: Size) -> bool:
 
 
 def _covers(bigger: Mapping[object, int], smaller: Mapping[object, int]) -> bool:
-    return all(bigger.get(atom, 0) >= power for atom, power in smaller.items())
+    """Whether a product is at least another: it has all its atoms, and what it has more are symbols, which are 1 or more."""
+    more = {atom for atom, power in bigger.items() if power > smaller.get(atom, 0)}
+    return all(bigger.get(a, 0) >= power for a, power in smaller.items()) and all(isinstance(a, str) for a in more)
 
 
 def byte_size(shapes: Shapes, name: str) -> Size | None:
@@ -185,7 +192,7 @@ class _Counter:
             return self._control_flow(view, node, bodies)
         if view.function_of(node) is not None:
             return self._call(view, node)
-        count = macs_of(view, node, self.shapes)
+        count = macs_of(node, self.shapes)
         if count is None:
             self.unknown += 1
         return count
@@ -207,7 +214,7 @@ class _Counter:
         if rounds is None:
             self.unknown += 1
             return None
-        return inner[0] * rounds if isinstance(inner[0], Expr) else rounds * inner[0]
+        return inner[0] * rounds
 
     def _scoped(self, body: GraphView) -> Size:
         inside = _Counter(self.shapes.of(body), self.unknown, self._calls)
@@ -218,7 +225,7 @@ class _Counter:
     def _call(self, view: GraphView, node: Node) -> Size | None:
         """Counted once for calls that look alike: functions that call each other twice would take for ever else."""
         alike = (
-            (node.proto.domain, node.proto.op_type, node.proto.overload),
+            call_key(node.proto),
             tuple(self.shapes.dims(name) for name in node.inputs),
             tuple(attribute_key(attribute) for attribute in node.proto.attribute),
         )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from onnx import TensorProto
+from onnx import FunctionProto, TensorProto
 
 from onnxbench.core.compare import Tolerance, differ
 from onnxbench.core.graph import GraphView, Node
@@ -81,7 +83,7 @@ def diff(before: Model, after: Model, shapes: Callable[[Model], Shapes]) -> Diff
     for left, right in sorted(pairs.items()):
         a, b = one.nodes[left], other.nodes[right]
         found.renamed += a.proto.name != b.proto.name
-        found.changed += [*_attributes(a, b), *_wiring(a, b, values, one)]
+        found.changed += [*_attributes(a, b), *_wiring(a, b, values)]
     found.types = list(_types(one, other, values, shapes(before), shapes(after)))
     found.weights = list(_weights(before, after, one, other, values))
     return found
@@ -100,21 +102,29 @@ def _head(before: Model, after: Model) -> Iterator[Change]:
     yield from _mapping(
         "metadata", {e.key: e.value for e in a.metadata_props}, {e.key: e.value for e in b.metadata_props}
     )
-    functions = [
-        {f"{f.domain}::{f.name}": str(hash(f.SerializeToString(deterministic=True))) for f in m.functions}
-        for m in (a, b)
-    ]
+    functions = [{_call_name(f): _digest(f) for f in m.functions} for m in (a, b)]
     for change in _mapping("function", *functions):
-        both = change.before is not None and change.after is not None
-        yield Change(
-            change.where,
-            "function",
-            *(
-                ("one body", "another body")
-                if both
-                else ("there" if change.before else None, "there" if change.after else None)
-            ),
-        )
+        yield _without_digests(change)
+    for what in ("quantization_annotation", "sparse_initializer"):
+        held = [sorted(_digest(item) for item in getattr(m.graph, what)) for m in (a, b)]
+        if held[0] != held[1]:
+            yield Change("graph", what, f"{len(held[0])} of them", f"{len(held[1])} of them, not the same")
+    if [_digest(t) for t in a.training_info] != [_digest(t) for t in b.training_info]:
+        yield Change("model", "training_info", str(len(a.training_info)), f"{len(b.training_info)}, not the same")
+
+
+def _call_name(function: FunctionProto) -> str:
+    return "::".join(filter(None, (function.domain, function.name, function.overload)))
+
+
+def _digest(message: Any) -> str:
+    return hashlib.sha256(message.SerializeToString(deterministic=True)).hexdigest()
+
+
+def _without_digests(change: Change) -> Change:
+    if change.before is not None and change.after is not None:
+        return Change(change.where, change.what, "one body", "another body")
+    return Change(change.where, change.what, change.before and "there", change.after and "there")
 
 
 def _mapping(what: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
@@ -150,7 +160,7 @@ def _attributes(a: Node, b: Node) -> Iterator[Change]:
         )
 
 
-def _wiring(a: Node, b: Node, values: Mapping[str, str], one: GraphView) -> Iterator[Change]:
+def _wiring(a: Node, b: Node, values: Mapping[str, str]) -> Iterator[Change]:
     for i in range(max(len(a.proto.input), len(b.proto.input))):
         before = a.proto.input[i] if i < len(a.proto.input) else None
         after = b.proto.input[i] if i < len(b.proto.input) else None
@@ -174,6 +184,9 @@ def _types(
         for name in dict.fromkeys([*a, *b]):
             if (name in a) != (name in b):
                 yield Change(name, kind, "there" if name in a else None, "there" if name in b else None)
+        ours, theirs = [name for name in a if name in b], [name for name in b if name in a]
+        if ours != theirs:
+            yield Change("model", f"order of {kind}s", ", ".join(ours), ", ".join(theirs))
 
 
 def _weights(
@@ -198,4 +211,6 @@ def _weight(before: Model, after: Model, a: TensorProto, b: TensorProto) -> tupl
     if a.raw_data and a.raw_data == b.raw_data:
         return None
     difference = differ(array(before, a), array(after, b), Tolerance(0.0, 0.0))
-    return ("numbers", difference.max_abs) if difference is not None else None
+    if difference is None:
+        return None
+    return "numbers", difference.max_abs if math.isfinite(difference.max_abs) else None

@@ -95,7 +95,7 @@ class _Asked:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:  # Ctrl-C: the thread waits for a process that may take long yet
+        if kind is not None and not self.shapes.done():  # Ctrl-C: the thread waits for a process that may take long yet
             isolate.shut_down()
         self._pool.shutdown(cancel_futures=True)
 

@@ -7,16 +7,15 @@ from typing import Any
 
 from onnx import AttributeProto, helper
 
-from onnxbench.core.graph import GraphView, Node
+from onnxbench.core.graph import GraphView, Node, plain_domain
 from onnxbench.core.nearest import not_found
 from onnxbench.core.select import select
 from onnxbench.core.shapes import Shapes
 from onnxbench.core.tensors import type_name
 from onnxbench.errors import escape
 from onnxbench.inspecting.blocks import STACK_TRACE, scopes, source_line
-from onnxbench.inspecting.costs import byte_size
+from onnxbench.inspecting.costs import byte_size, node_macs
 from onnxbench.inspecting.inspection import shown
-from onnxbench.inspecting.macs import macs_of
 from onnxbench.inspecting.operators import schema_of
 
 _LONG = 120  # characters of an attribute's value
@@ -108,7 +107,7 @@ def look_at_value(view: GraphView, shapes: Shapes, name: str) -> Look:
 def look_at_node(view: GraphView, shapes: Shapes, node: Node) -> NodeLook:
     """One node."""
     proto = node.proto
-    domain = "" if proto.domain == "ai.onnx" else proto.domain
+    domain = plain_domain(proto.domain)
     schema = schema_of(domain, proto.op_type, view.opsets.get(domain, 0))
     metadata = {entry.key: entry.value for entry in proto.metadata_props}
     return NodeLook(
@@ -125,7 +124,7 @@ def look_at_node(view: GraphView, shapes: Shapes, node: Node) -> NodeLook:
         stack_trace=metadata.pop(STACK_TRACE, ""),
         metadata=metadata,
         doc=proto.doc_string,
-        macs=shown(macs_of(view, node, shapes)),
+        macs=shown(node_macs(view, node, shapes)),
     )
 
 

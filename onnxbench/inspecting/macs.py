@@ -9,26 +9,42 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from onnxbench.core.graph import GraphView, Node
+from onnxbench.core.graph import Node, plain_domain
 from onnxbench.core.shapes import Shapes
 from onnxbench.core.symbolic import Size, largest
+from onnxbench.inspecting.operators import STANDARD
 
 Count: TypeAlias = "Size | None"
 Rule: TypeAlias = "Callable[[_Facts], Count]"
+#: Operators of ONNX Runtime's own domain that are element-wise, or move and normalise: no products are summed.
+_WITHOUT = {
+    ("com.microsoft", name)
+    for name in (
+        *("BiasGelu", "FastGelu", "Gelu", "QuickGelu", "BiasSplitGelu", "BiasAdd", "BiasSoftmax", "BiasDropout"),
+        *("LayerNormalization", "SkipLayerNormalization", "SimplifiedLayerNormalization", "EmbedLayerNormalization"),
+        *("SkipSimplifiedLayerNormalization", "GroupNorm", "SkipGroupNorm", "RotaryEmbedding", "Inverse", "Trilu"),
+        *("QuantizeLinear", "DequantizeLinear", "QLinearAdd", "QLinearMul", "QLinearConcat", "QLinearSigmoid"),
+        *("QLinearLeakyRelu", "QLinearSoftmax", "QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearReduceMean"),
+        *("QLinearWhere", "NhwcMaxPool", "Pad", "Unique", "Range", "ExpandDims", "CropAndResize", "Tokenizer"),
+        *("RemovePadding", "RestorePadding", "GatherND", "MaxpoolWithMask", "MulInteger", "SampleOp", "IsAllFinite"),
+    )
+}
 _RULES: dict[tuple[str, str], Rule] = {}
 
 
-def macs_of(view: GraphView, node: Node, shapes: Shapes) -> Count:
-    """The multiply-accumulates of one node without bodies: 0 for operators that do none, None if a size is unknown."""
-    domain = "" if node.proto.domain == "ai.onnx" else node.proto.domain
+def macs_of(node: Node, shapes: Shapes) -> Count:
+    """The multiply-accumulates of one node without bodies; None if a size is unknown, or what a custom operator does."""
+    domain = plain_domain(node.proto.domain)
     rule = _RULES.get((domain, node.proto.op_type))
-    return rule(_Facts(view, node, shapes)) if rule is not None else 0
+    if rule is not None:
+        return rule(_Facts(node, shapes))
+    return 0 if domain in STANDARD or (domain, node.proto.op_type) in _WITHOUT else None
 
 
 class _Facts:
     """A node with the shapes of its inputs and outputs."""
 
-    def __init__(self, view: GraphView, node: Node, shapes: Shapes) -> None:
+    def __init__(self, node: Node, shapes: Shapes) -> None:
         self._node, self._shapes = node, shapes
         self.attributes = {attribute.name: attribute for attribute in node.proto.attribute}
 
@@ -102,7 +118,9 @@ def _conv_transpose(facts: _Facts) -> Count:
 
 
 @_rule("MatMul", "MatMulInteger")
-@_rule("FusedMatMul", "TransposeMatMul", "FusedMatMulActivation", "DynamicQuantizeMatMul", domain="com.microsoft")
+@_rule("FusedMatMul", "TransposeMatMul", "FusedMatMulActivation", domain="com.microsoft")
+@_rule("DynamicQuantizeMatMul", "MatMulIntegerToFloat", domain="com.microsoft")
+@_rule("QLinearMatMul")
 def _matmul(facts: _Facts) -> Count:
     """Each output element sums K products."""
     a, out = facts.input(0), facts.output()
@@ -110,16 +128,6 @@ def _matmul(facts: _Facts) -> Count:
         return None
     contracted = a[-2] if facts.integer("transA", 0) and len(a) > 1 else a[-1]
     return _product(out) * contracted
-
-
-@_rule("MatMulIntegerToFloat", domain="com.microsoft")
-def _matmul_to_float(facts: _Facts) -> Count:
-    return _matmul(facts)
-
-
-@_rule("QLinearMatMul")
-def _qlinear_matmul(facts: _Facts) -> Count:
-    return _matmul(facts)
 
 
 @_rule("MatMulNBits", "MatMulBnb4", domain="com.microsoft")
@@ -130,17 +138,12 @@ def _matmul_bits(facts: _Facts) -> Count:
 
 
 @_rule("Gemm")
-@_rule("FusedGemm", "GemmFloat8", domain="com.microsoft")
+@_rule("FusedGemm", "GemmFloat8", "QGemm", domain="com.microsoft")
 def _gemm(facts: _Facts) -> Count:
     a, out = facts.input(0), facts.output()
     if a is None or out is None or len(a) != 2:
         return None
     return _product(out) * a[0 if facts.integer("transA", 0) else 1]
-
-
-@_rule("QGemm", domain="com.microsoft")
-def _qgemm(facts: _Facts) -> Count:
-    return _gemm(facts)
 
 
 @_rule("Einsum")

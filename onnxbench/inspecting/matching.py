@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 
 from onnxbench.core.attributes import subgraphs
-from onnxbench.core.graph import GraphView, Node
+from onnxbench.core.graph import GraphView, Node, plain_domain
 
 
 def match(one: GraphView, other: GraphView) -> dict[int, int]:
@@ -19,7 +19,7 @@ def match(one: GraphView, other: GraphView) -> dict[int, int]:
 
 
 def _operator(node: Node) -> tuple[str, str]:
-    return node.proto.domain.removeprefix("ai.onnx") or "", node.proto.op_type
+    return plain_domain(node.proto.domain), node.proto.op_type
 
 
 def _pair_by(one: GraphView, other: GraphView, pairs: dict[int, int], key: Callable[[Node], Hashable | None]) -> None:

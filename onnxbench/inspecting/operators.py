@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from onnx import FunctionProto, GraphProto, NodeProto, defs
+from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, defs
 
 from onnxbench.core.attributes import subgraphs
-from onnxbench.core.graph import GraphView, draws, opset_imports
+from onnxbench.core.graph import GraphView, call_key, draws, opset_imports, plain_domain
 from onnxbench.inspecting.header import constant_tensors, elements
 
 #: Domains whose operators ONNX itself defines; operators of others are somebody's own.
@@ -45,41 +45,45 @@ class Operator:
 def operators(view: GraphView) -> list[Operator]:
     """The operators, the most frequent first."""
     found: dict[tuple[str, str, int], Operator] = {}
-    sizes = {name: elements(tensor) for name, tensor in view.initializers.items()}
-    read: set[tuple[str, str, str]] = set()
-    for node, place, opsets in every_node(view):
-        domain = "" if node.domain == "ai.onnx" else node.domain
+    read: dict[tuple[str, str, int], TensorProto] = {}  # holds the tensors, so that no id is given twice
+    for node, place, opsets, stored in every_node(view):
+        domain = plain_domain(node.domain)
         key = (domain, node.op_type, opsets.get(domain, 0))
         if key not in found:
             found[key] = _describe(view, node, domain, opsets)
         entry = found[key]
         setattr(entry, place, getattr(entry, place) + 1)
         for name in node.input:
-            if name in sizes and (domain, node.op_type, name) not in read:
-                read.add((domain, node.op_type, name))
-                entry.parameters += sizes[name]
+            tensor = stored.get(name)
+            if tensor is not None and (domain, node.op_type, id(tensor)) not in read:
+                read[domain, node.op_type, id(tensor)] = tensor
+                entry.parameters += elements(tensor)
         entry.parameters += sum(elements(tensor) for tensor in constant_tensors(node))
     return sorted(found.values(), key=lambda o: (-(o.count + o.in_bodies + o.in_functions), o.domain, o.name))
 
 
-def every_node(view: GraphView) -> Iterator[tuple[NodeProto, str, Mapping[str, int]]]:
-    """Each node, the counter of `Operator` that it belongs to, and the opsets in force where it stands."""
-    yield from _nodes(view.graph, "count", view.opsets)
+_Found = tuple[NodeProto, str, Mapping[str, int], Mapping[str, TensorProto]]
+
+
+def every_node(view: GraphView) -> Iterator[_Found]:
+    """Each node, the counter of `Operator` it belongs to, the opsets in force, and the initializers that it can see."""
+    yield from _nodes(view.graph, "count", view.opsets, view.initializers)
     for function in view.model.functions:
-        yield from _nodes(function, "in_functions", {**view.opsets, **opset_imports(function.opset_import)})
+        yield from _nodes(function, "in_functions", {**view.opsets, **opset_imports(function.opset_import)}, {})
 
 
 def _nodes(
-    graph: GraphProto | FunctionProto, place: str, opsets: Mapping[str, int]
-) -> Iterator[tuple[NodeProto, str, Mapping[str, int]]]:
+    graph: GraphProto | FunctionProto, place: str, opsets: Mapping[str, int], stored: Mapping[str, TensorProto]
+) -> Iterator[_Found]:
     for node in graph.node:
-        yield node, place, opsets
+        yield node, place, opsets, stored
         for _, body in subgraphs(node):
-            yield from _nodes(body, "in_bodies" if place == "count" else place, opsets)
+            inside = {**stored, **{tensor.name: tensor for tensor in body.initializer}} if body.initializer else stored
+            yield from _nodes(body, "in_bodies" if place == "count" else place, opsets, inside)
 
 
 def _describe(view: GraphView, node: NodeProto, domain: str, opsets: Mapping[str, int]) -> Operator:
-    if (node.domain, node.op_type, node.overload) in view.functions:
+    if call_key(node) in view.functions:
         return Operator(domain, node.op_type, None, "function")
     if domain not in STANDARD:
         return Operator(domain, node.op_type, None, "custom")

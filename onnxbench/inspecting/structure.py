@@ -10,9 +10,10 @@ from typing import Any
 from onnx import NodeProto, TensorProto
 
 from onnxbench.core.attributes import subgraphs
-from onnxbench.core.graph import GraphView, captures, draws
+from onnxbench.core.graph import GraphView, call_key, draws, free_names
 from onnxbench.core.shapes import Shapes
 from onnxbench.core.tensors import element_bits, type_name
+from onnxbench.inspecting.header import elements
 from onnxbench.inspecting.operators import every_node
 
 _QUANTIZERS = {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"}
@@ -90,7 +91,7 @@ def structure(view: GraphView, shapes: Shapes) -> Structure:
         control=[control for node in view.nodes if (control := _control(node.proto)) is not None],
         functions=_functions(view),
         quantization=_quantization(view, shapes),
-        random=[label(node) for node, _, _ in every_node(view) if draws(node)],
+        random=[label(node) for node, *_ in every_node(view) if draws(node)],
         casts=_casts(view, shapes),
     )
 
@@ -105,7 +106,7 @@ def _control(node: NodeProto) -> Control | None:
         Body(
             attribute,
             len(graph.node),
-            list(captures_of(node, attribute)),
+            list(dict.fromkeys(free_names(graph))),
             [inner for nested in graph.node if (inner := _control(nested)) is not None],
         )
         for attribute, graph in subgraphs(node)
@@ -113,18 +114,8 @@ def _control(node: NodeProto) -> Control | None:
     return Control(label(node), node.op_type, bodies) if bodies else None
 
 
-def captures_of(node: NodeProto, attribute: str) -> tuple[str, ...]:
-    """What one body of a node captures."""
-    alone = NodeProto()
-    for held, graph in subgraphs(node):
-        if held == attribute:
-            entry = alone.attribute.add(name="body", type=5)
-            entry.g.CopyFrom(graph)
-    return captures(alone)
-
-
 def _functions(view: GraphView) -> list[Function]:
-    calls = Counter((node.domain, node.op_type, node.overload) for node, _, _ in every_node(view))
+    calls = Counter(call_key(node) for node, *_ in every_node(view))
     return [Function(*key, calls[key], len(f.node), list(f.input), list(f.output)) for key, f in view.functions.items()]
 
 
@@ -148,7 +139,7 @@ def _quantization(view: GraphView, shapes: Shapes) -> Quantization | None:
             quantized.update(name for name in node.proto.input if _is_narrow(view, name))
     for name in quantized:
         tensor = view.initializers[name]
-        bits[element_bits(tensor.data_type) or 0] += _elements(tensor)
+        bits[element_bits(tensor.data_type) or 0] += elements(tensor)
     if not (found.quantize or found.dequantize or found.quantized_operators):
         return None
     found.weights_by_bits, found.axes = dict(sorted(bits.items())), dict(sorted(axes.items()))
@@ -171,14 +162,7 @@ def _count_scales(found: Quantization, axes: Counter[int], node: NodeProto, shap
 
 def _is_narrow(view: GraphView, name: str) -> bool:
     tensor = view.initializers.get(name)
-    return tensor is not None and (element_bits(tensor.data_type) or 99) <= 8 and _elements(tensor) > 1
-
-
-def _elements(tensor: TensorProto) -> int:
-    count = 1
-    for dim in tensor.dims:
-        count *= dim
-    return count
+    return tensor is not None and (element_bits(tensor.data_type) or 99) <= 8 and elements(tensor) > 1
 
 
 def _casts(view: GraphView, shapes: Shapes) -> dict[str, int]:

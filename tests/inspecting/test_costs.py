@@ -122,7 +122,7 @@ def test_functions_are_counted_at_each_call():
 def test_what_cannot_be_told_is_counted_apart():
     graph = "g (float[4,4] x) => (y) { a = acme.Zap (x) b = MatMul (a, x) c = MatMul (x, x) y = Add (b, c) }"
     found = cost(graph, '"": 17, "acme": 1')
-    assert (found.macs, found.unknown) == (4 * 4 * 4, 1)
+    assert (found.macs, found.unknown) == (4 * 4 * 4, 2)  # Zap, and the product of what it makes
     assert found.unsized == 3  # a, b, and their sum
 
 
@@ -174,6 +174,11 @@ def test_a_size_said_to_be_larger_is_larger(a, b, c, n, m):
     big = N * N * a + N * symbol("M") * b + N * c
     if at_least(big, 0):
         assert evaluate(big, {"N": n, "M": m}) >= 0
+
+
+def test_a_quotient_may_be_nothing():
+    assert not at_least(N * (N // 2), N)  # 0 against 1 at N = 1
+    assert at_least(N * N * 3, N * 2 + N)
 
 
 def test_published_figures():

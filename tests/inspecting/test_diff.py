@@ -1,6 +1,9 @@
 """Differences between models, whatever the order in their files."""
 
+import json
+
 import numpy as np
+import onnx
 from onnx import ModelProto, numpy_helper, parser
 
 from onnxbench import Model
@@ -87,3 +90,34 @@ def test_interfaces_and_metadata():
     found = compare(changed(), other)
     assert [(c.where, c.what, c.before, c.after) for c in found.types] == [("b", "output", None, "there")]
     assert [(c.where, c.what, c.after) for c in found.head] == [("k", "metadata", "v")]
+
+
+def test_what_only_looks_the_same():
+    """Sparse weights, the order of inputs, and overloads of a function."""
+    text = """<ir_version: 10, opset_import: ["": 17, "l": 1]> g (float[2] a, float[2] b) => (float[2] y) { y = l.F (a, b) }
+    <domain: "l", opset_import: ["": 17]> F (p, q) => (r) { r = Add (p, q) }"""
+    other = parser.parse_model(text.replace("(float[2] a, float[2] b)", "(float[2] b, float[2] a)"))
+    assert [c.what for c in compare(parser.parse_model(text), other).types] == ["order of inputs"]
+    sparse = onnx.SparseTensorProto(dims=[2])
+    sparse.values.CopyFrom(numpy_helper.from_array(np.array([3], np.float32), "s"))
+    sparse.indices.CopyFrom(numpy_helper.from_array(np.array([1], np.int64)))
+    one, two = parser.parse_model(text), parser.parse_model(text)
+    for model, number in ((one, 3), (two, 4)):
+        model.graph.sparse_initializer.add().CopyFrom(sparse)
+        model.graph.sparse_initializer[0].values.raw_data = np.array([number], np.float32).tobytes()
+    assert not compare(one, two).same
+    one, two = parser.parse_model(text), parser.parse_model(text)
+    for model in (one, two):
+        model.functions.add().CopyFrom(model.functions[0])
+        model.functions[1].overload = "other"
+    two.functions[1].node[0].op_type = "Sub"
+    assert [c.where for c in compare(one, two).head] == ["l::F::other"]
+
+
+def test_numbers_that_are_none_are_no_trouble_for_json():
+    """Strings have no difference to measure, nor has NaN against a number."""
+    other = changed()
+    other.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.full(4, np.nan, np.float32), "w"))
+    found = compare(changed(), other)
+    assert [(w.what, w.max_abs) for w in found.weights] == [("numbers", None)]
+    json.dumps(found.to_dict(), allow_nan=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from onnxbench.core.graph import call_key
 from onnxbench.core.model import Model
 from onnxbench.core.tensors import is_external, tensors, validate_embedded
 from onnxbench.errors import ModelError, quote
@@ -63,10 +64,7 @@ def _circle(facts: Facts) -> Finding:
 @problem("OB606", "error", "a local function reaches itself")
 def _recursion(facts: Facts) -> Finding:
     functions = facts.view.functions
-    calls = {
-        key: [k for node in f.node if (k := (node.domain, node.op_type, node.overload)) in functions]
-        for key, f in functions.items()
-    }
+    calls = {key: [k for node in f.node if (k := call_key(node)) in functions] for key, f in functions.items()}
     for key in functions:
         seen, pending = set(), list(calls[key])
         while pending:
