@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from onnxbench.core.values import Value
     from onnxbench.runtimes.base import Limits
 
+_LEAST = 256 << 20  # bytes
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -21,7 +22,7 @@ def limits(timeout: float, memory: str) -> Limits:
     """What one run may take.
 
     Raises:
-        UsageError: OB201 for a size that cannot be read.
+        UsageError: OB201 for a size that cannot be read, or that every model would go over.
     """
     from onnxbench.isolate import machine_memory
     from onnxbench.runtimes.base import Limits
@@ -32,6 +33,9 @@ def limits(timeout: float, memory: str) -> Limits:
         size = float(found[1]) * (machine_memory() / 100 if found[3] else _UNITS[(found[2] or "").upper()])
     if not 1 <= size < math.inf:
         raise UsageError("OB201", f"--max-memory {memory!r} is no size", hint="--max-memory 8G, or 80%")
+    if size < _LEAST:
+        least = f"--max-memory {memory} is less than the {_LEAST >> 20}M that a worker with its imports may hold"
+        raise UsageError("OB201", least, hint="--max-memory 8G, or 80%")
     return Limits(timeout if math.isfinite(timeout) else None, int(size))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from onnxbench.core.model import Model
     from onnxbench.core.shapes import Shapes
     from onnxbench.inspecting.inspection import Inspection
+    from onnxbench.inspecting.zoo import Zoo
     from onnxbench.render.console import Progress
     from onnxbench.runtimes.base import Limits
 
@@ -87,7 +88,7 @@ def inspect(
     ]
     asked += ["--text"] if text else []
     plural = is_plural(models)
-    _refuse_mixture(asked, plural)
+    _refuse_mixture(asked, plural, fail_on)
     ask = _Ask(
         _parse.sizes(shape, dim),
         depth,
@@ -122,19 +123,31 @@ class _Ask:
             dims=self.sizes[1],
             input_shapes=self.sizes[0],
             depth=self.depth,
-            timeout=self.third,
+            timeout=self.sixth,
             memory=self.limits.memory,
             fail_on=self.fail_on,
         )
 
+    def inspect_as_far_as_it_fits(self, model: Model) -> Inspection:
+        """One of many models: sizes for what it does not have are for others."""
+        from onnxbench.core.sizes import symbols
+
+        shapes, dims = self.sizes
+        inputs, known = {value.name for value in model.proto.graph.input}, symbols(model.proto.graph)
+        fitting = (
+            {name: shape for name, shape in shapes.items() if name in inputs},
+            {name: size for name, size in dims.items() if name in known},
+        )
+        return replace(self, sizes=fitting).inspect(model)
+
     def shapes(self, model: Model) -> Shapes:
         from onnxbench.core.shapes import propagate
 
-        return propagate(model, dims=self.sizes[1], shapes=self.sizes[0], timeout=self.third, memory=self.limits.memory)
+        return propagate(model, dims=self.sizes[1], shapes=self.sizes[0], timeout=self.sixth, memory=self.limits.memory)
 
     @property
-    def third(self) -> float | None:
-        """Inference and the checker share a third of the time of a run."""
+    def sixth(self) -> float | None:
+        """Seconds for inference, and for the checker: together a third of what a run may take."""
         return self.limits.timeout / 6 if self.limits.timeout is not None else None
 
     def say(self, data: dict[str, Any]) -> None:
@@ -152,17 +165,21 @@ def _whole(ask: _Ask, path: str) -> int:
     else:
         print_inspection(report, ask.out, everything=ask.everything)
         if verdict:
-            typer.echo(f"error[{verdict['code']}]: {verdict['message']}", err=True)
+            _say(verdict)
     return report.exit_code
 
 
-def _verdict(report: Inspection) -> dict[str, str] | None:
+def _say(verdict: dict[str, str]) -> None:
     from onnxbench.errors import escape
 
+    typer.echo(f"error[{verdict['code']}]: {escape(verdict['message'])}", err=True)
+
+
+def _verdict(report: Inspection) -> dict[str, str] | None:
     if report.invalid:
         first = report.invalid[0]
         message = f"{report.model} is invalid: {first.code}, {first.place}: {first.message}"
-        return {"code": "OB305", "message": escape(message), "hint": escape(first.hint)}
+        return {"code": "OB305", "message": message, "hint": first.hint}
     if report.failing:
         codes = ", ".join(dict.fromkeys(problem.code for problem in report.failing))
         return {"code": "OB105", "message": f"{report.model} has problems that --fail-on names: {codes}", "hint": ""}
@@ -177,19 +194,25 @@ def _table(ask: _Ask, paths: list[str], progress: Progress) -> int:
         filled = 20 * done // total
         progress.tick(f"[{'#' * filled}{'.' * (20 - filled)}] {done + 1} of {total}: {path}")
 
-    zoo = inspect_all(paths, ask.inspect, tell)
+    zoo = inspect_all(paths, ask.inspect_as_far_as_it_fits, tell)
     progress.close()
+    verdict = _zoo_verdict(zoo)
     if ask.json:
-        ask.say(zoo.to_dict())
+        ask.say({**zoo.to_dict(), **({"error": verdict} if verdict else {})})
     else:
         print_zoo(zoo, ask.out, everything=ask.everything)
-    if zoo.exit_code:
-        wrong = sum(bool(getattr(model, "exit_code", 3)) for model in zoo.models)
-        typer.echo(
-            f"error[OB305]: {wrong} of {len(zoo.models)} models are invalid or have problems that were asked for",
-            err=True,
-        )
+        if verdict:
+            _say(verdict)
     return zoo.exit_code
+
+
+def _zoo_verdict(zoo: Zoo) -> dict[str, str] | None:
+    if not zoo.exit_code:
+        return None
+    wrong = sum(model.exit_code != 0 for model in zoo.models)
+    what = "have problems that --fail-on names" if zoo.exit_code == 1 else "are invalid, or cannot be read"
+    message = f"{wrong} of {len(zoo.models)} models {what}"
+    return {"code": "OB105" if zoo.exit_code == 1 else "OB305", "message": message, "hint": ""}
 
 
 def _answer(ask: _Ask, path: str, *, find: str | None, node: str | None, value: str | None, diff: str | None) -> int:
@@ -203,12 +226,14 @@ def _answer(ask: _Ask, path: str, *, find: str | None, node: str | None, value: 
         from onnxbench.inspecting.diff import diff as compare
 
         difference = compare(model, load(diff), ask.shapes)
+        message = f"{model.label} and {difference.after} differ"
+        verdict = {} if difference.same else {"error": {"code": "OB106", "message": message, "hint": ""}}
         if ask.json:
-            ask.say(difference.to_dict())
+            ask.say({**difference.to_dict(), **verdict})
         else:
             print_diff(difference, ask.out, everything=ask.everything)
-        if not difference.same:
-            typer.echo(f"error[OB106]: {model.label} and {difference.after} differ", err=True)
+            if verdict:
+                _say(verdict["error"])
         return difference.exit_code
     if find is None and node is None and value is None:
         return _text(ask, model)
@@ -230,7 +255,7 @@ def _text(ask: _Ask, model: Model) -> int:
     from onnxbench.errors import ModelError
     from onnxbench.inspecting.elided import elided_text
 
-    text = elided_text(model.proto, timeout=ask.limits.timeout)
+    text = elided_text(model.proto, timeout=ask.limits.timeout, memory=ask.limits.memory)
     if text is None:
         raise ModelError(
             "OB305", f"ONNX cannot print {model.label}", hint="onnxbench inspect shows what is wrong with it"
@@ -242,11 +267,13 @@ def _text(ask: _Ask, model: Model) -> int:
     return 0
 
 
-def _refuse_mixture(asked: list[str], plural: bool) -> None:
+def _refuse_mixture(asked: list[str], plural: bool, fail_on: str | None) -> None:
     from onnxbench.errors import UsageError
 
     if len(asked) > 1:
         raise UsageError("OB201", f"{' and '.join(asked)} ask for different things", hint="one at a time")
+    if asked and fail_on is not None:
+        raise UsageError("OB201", f"--fail-on is about the whole model, {asked[0]} is not", hint="one at a time")
     if asked and plural:
         raise UsageError("OB201", f"{asked[0]} looks at one model", hint="name one file")
 

@@ -12,6 +12,8 @@ import typer
 from onnxbench.commands import _options as options
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from onnxbench.reducers.request import Request
     from onnxbench.reducers.result import Reduction
 
@@ -111,7 +113,7 @@ def reduce(
     return _finish(report, request, json, out)
 
 
-def _finish(report: Reduction, request: Request, json: bool, out: object) -> int:
+def _finish(report: Reduction, request: Request, json: bool, out: Console) -> int:
     from onnxbench.errors import AnswerIsNo
     from onnxbench.render import console
 
@@ -124,13 +126,16 @@ def _finish(report: Reduction, request: Request, json: bool, out: object) -> int
     elif json:
         typer.echo(_json(report), nl=False)
     elif request.output != "-":
-        console.print_reduction(report, out)  # type: ignore[arg-type]
+        console.print_reduction(report, out)
     return report.exit_code
 
 
 def _not_reproduced_hint(request: Request) -> str:
-    if not any(runtime.name == "reference" for runtime in request.trusted[:1]):
-        return "--against reference compares with other code; --inputs feeds the values that failed"
+    judge = request.trusted[0] if request.trusted else None
+    if judge is None or judge.name != "reference":
+        return (
+            "--inputs feeds the values that failed; --against names another runtime to compare with, such as reference"
+        )
     return "--inputs feeds the values that failed"
 
 

@@ -77,16 +77,21 @@ def refuse_target(target: Path, force: bool) -> None:
         raise UsageError("OB202", f"{quote(str(target))} exists already", hint="--force overwrites it")
 
 
-def _dump(proto: ModelProto, target: Path, allow_lossy: bool) -> bytes:
-    form = formats.of_suffix(target)
-    lost = [] if allow_lossy else losses(proto, form, target.name)
+def refuse_losses(proto: ModelProto, target: Path) -> None:
+    """Raise OB203 if the format of the target's suffix would lose something of the model."""
+    lost = losses(proto, formats.of_suffix(target), target.name)
     if lost:
         raise UsageError(
             "OB203",
             f"{quote(target.name)} would lose {', '.join(lost)}",
             hint=f"--allow-lossy, or write {quote(target.stem + '.onnx')}",
         )
-    return formats.dump(proto, form, target.name)
+
+
+def _dump(proto: ModelProto, target: Path, allow_lossy: bool) -> bytes:
+    if not allow_lossy:
+        refuse_losses(proto, target)
+    return formats.dump(proto, formats.of_suffix(target), target.name)
 
 
 def _read_back(path: Path, data: bytes, target: Path, allow_lossy: bool) -> None:

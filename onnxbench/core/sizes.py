@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from onnx import TensorShapeProto, TypeProto
+from onnx import GraphProto, TensorShapeProto, TypeProto
 
 from onnxbench.core.graph import GraphView
 from onnxbench.core.nearest import not_found
@@ -36,6 +36,12 @@ def fed_inputs(view: GraphView) -> dict[str, TypeProto]:
     """The inputs that need a value, by name: those that no initializer stands behind."""
     behind = view.initializers.keys() | view.sparse.keys()
     return {name: info.type for name, info in view.inputs.items() if name not in behind}
+
+
+def symbols(graph: GraphProto) -> set[str]:
+    """The symbols in the dims of a graph's inputs, those in expressions included."""
+    dims = (dim for value in graph.input for dim in dims_in(value.type) or ())
+    return {name for dim in dims if dim.dim_param for name in _names(dim.dim_param)}
 
 
 def choose_sizes(view: GraphView, shapes: Mapping[str, Sequence[int]], dims: Mapping[str, int]) -> Sizes:

@@ -7,9 +7,9 @@ from onnx import ModelProto
 from onnxbench import isolate
 
 
-def readable(proto: ModelProto, *, timeout: float | None = 20.0) -> str | None:
+def readable(proto: ModelProto, *, timeout: float | None = 20.0, memory: int | None = None) -> str | None:
     """The model in ONNX text; None if it cannot be printed."""
-    result = isolate.call_light(print_text, (proto.SerializeToString(),), timeout=timeout)
+    result = isolate.call_light(print_text, (proto.SerializeToString(),), timeout=timeout, memory=memory)
     return str(result.value) if isinstance(result, isolate.Ok) else None
 
 

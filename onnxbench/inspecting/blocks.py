@@ -13,8 +13,7 @@ from onnxbench.core.symbolic import Size, Total
 from onnxbench.inspecting.costs import Costs
 from onnxbench.inspecting.header import elements
 
-NAME_SCOPES, CLASS_HIERARCHY = "pkg.torch.onnx.name_scopes", "pkg.torch.onnx.class_hierarchy"
-STACK_TRACE = "pkg.torch.onnx.stack_trace"
+NAME_SCOPES, STACK_TRACE = "pkg.torch.onnx.name_scopes", "pkg.torch.onnx.stack_trace"
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from onnxbench.inspecting.header import elements
 _SHOWN = 16  # elements
 
 
-def elided_text(proto: ModelProto, *, timeout: float | None = 20.0) -> str | None:
+def elided_text(proto: ModelProto, *, timeout: float | None = 20.0, memory: int | None = None) -> str | None:
     """The text; tensors of more than 16 elements, and external ones, keep their type and dims only. None if it fails.
 
     What is left out is no longer a valid tensor, so the text is for reading; `onnxbench`'s other commands write text that
@@ -22,7 +22,7 @@ def elided_text(proto: ModelProto, *, timeout: float | None = 20.0) -> str | Non
     for tensor in tensors(copy):
         if elements(tensor) > _SHOWN or is_external(tensor):
             _elide(tensor)
-    return readable(copy, timeout=timeout)
+    return readable(copy, timeout=timeout, memory=memory)
 
 
 def _elide(tensor: TensorProto) -> None:

@@ -10,12 +10,11 @@ from onnxbench.core import check, shapes
 from onnxbench.core.graph import GraphView
 from onnxbench.core.model import Model
 from onnxbench.core.shapes import Shapes
-from onnxbench.core.symbolic import Size
 from onnxbench.errors import ModelError
 from onnxbench.inspecting import costs as costing
 from onnxbench.inspecting.blocks import blocks
 from onnxbench.inspecting.header import header
-from onnxbench.inspecting.inspection import Cost, Inspection, NodeRow, Values, shown
+from onnxbench.inspecting.inspection import Cost, Inspection, NodeRow, Values, as_text, shown
 from onnxbench.inspecting.lighten import lighten
 from onnxbench.inspecting.operators import operators
 from onnxbench.inspecting.problems import Facts, find_problems
@@ -111,11 +110,7 @@ def _costs(view: GraphView, known: Shapes) -> costing.Costs:
 def _shown(cost: costing.Costs) -> Cost:
     rows = [NodeRow(label(c.node.proto), c.node.proto.op_type, shown(c.macs), shown(c.live)) for c in cost.nodes]
     at = label(cost.peak_at.proto) if cost.peak_at is not None else ""
-    return Cost(_text(cost.macs), cost.unknown, _text(cost.peak), at, cost.unsized, rows)
-
-
-def _text(size: Size) -> int | str:
-    return size if isinstance(size, int) else str(size)
+    return Cost(as_text(cost.macs), cost.unknown, as_text(cost.peak), at, cost.unsized, rows)
 
 
 def _values(view: GraphView, known: Shapes) -> Values:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from onnxbench.core.symbolic import Expr
+from onnxbench.core.symbolic import Expr, Size
 from onnxbench.inspecting.blocks import Block
 from onnxbench.inspecting.header import Header
 from onnxbench.inspecting.operators import Operator
@@ -95,9 +95,14 @@ class Inspection:
 
 
 @lru_cache(4096)
-def shown(size: int | Expr | None) -> int | str | None:
+def as_text(size: Size) -> int | str:
     """A size for JSON: a number, or an expression as text."""
-    return str(size) if isinstance(size, Expr) else size
+    return size if isinstance(size, int) else str(size)
+
+
+def shown(size: Size | None) -> int | str | None:
+    """The same of a size that may be unknown."""
+    return None if size is None else as_text(size)
 
 
 def _plain(value: Any) -> Any:

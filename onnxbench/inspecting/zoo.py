@@ -19,6 +19,10 @@ class Failure:
     path: str
     error: BenchError
 
+    @property
+    def exit_code(self) -> int:
+        return self.error.exit_code
+
     def to_dict(self) -> dict[str, Any]:
         return {"path": self.path, "error": self.error.to_dict()}
 
@@ -49,9 +53,7 @@ class Zoo:
 
     @property
     def exit_code(self) -> int:
-        codes = [model.exit_code for model in self.shown]
-        codes += [model.error.exit_code for model in self.models if isinstance(model, Failure)]
-        return max(codes, default=0)
+        return max((model.exit_code for model in self.models), default=0)
 
     def to_dict(self) -> dict[str, Any]:
         rows = []

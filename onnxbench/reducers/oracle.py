@@ -101,9 +101,9 @@ class Oracle:
         return not differ_all(want, outcome.outputs, self.tolerance)
 
     def _judge(self, piece: Piece, outcome: Outcome) -> Answer:
-        judges = [self.judge] if self.judge is not None else []
-        expected = trust(judges, piece.model, piece.feeds, self.limits)
-        if expected is None:
+        assert self.judge is not None
+        expected = self.judge.run(piece.model, piece.feeds, limits=self.limits)
+        if not expected.ok:
             return Answer("unsure", None, outcome)
         differences = differ_all(expected.outputs, outcome.outputs, self.tolerance)
         if not differences:
@@ -116,15 +116,6 @@ class Oracle:
         limits = self.limits
         fault = check.fault(check.declared(model), timeout=limits.timeout, memory=limits.memory)
         return fault is None or (self.fault is not None and normalise(fault, names_in(model.proto)) == self.fault)
-
-
-def trust(trusted: Sequence[Runtime], model: Model, feeds: Mapping[str, Value], limits: Limits) -> Outcome | None:
-    """The first run that succeeds, of runtimes in order of trust."""
-    for runtime in trusted:
-        outcome = runtime.run(model, feeds, limits=limits)
-        if outcome.ok:
-            return outcome
-    return None
 
 
 def complete(piece: Piece) -> bool:

@@ -12,7 +12,6 @@ from onnxbench.core.model import Model
 from onnxbench.core.values import Value
 from onnxbench.errors import ModelError
 from onnxbench.reducers.normalise import normalise
-from onnxbench.reducers.oracle import trust
 from onnxbench.reducers.signature import Signature, names_in, of_differences, of_outcome
 from onnxbench.runtimes.base import Limits, Runtime
 from onnxbench.runtimes.outcome import Outcome
@@ -116,13 +115,12 @@ def _trusted_outputs(
 ) -> tuple[str, Mapping[str, Value]]:
     reasons: list[str] = []
     for runtime in trusted:
-        outcome = trust([runtime], model, feeds, limits)
-        if outcome is not None:
+        outcome = runtime.run(model, feeds, limits=limits)
+        if outcome.ok:
             return str(runtime), outcome.outputs
-        reasons.append(str(runtime))
-    who = " or ".join(reasons) or "nobody"
+        reasons.append(f"{runtime} {outcome.sentence()}")
     raise ModelError(
         "OB308",
-        f"{model.label} runs on the suspect, but not on {who}, so its numbers cannot be judged",
+        f"{model.label} runs on the suspect, and nobody tells what is right: {'; '.join(reasons) or 'nobody was asked'}",
         hint="--against another runtime, such as python:model.py:function",
     )

@@ -15,7 +15,7 @@ from onnx import TypeProto
 from onnxbench.core.counts import count_nodes
 from onnxbench.core.graph import GraphView, Node, draws
 from onnxbench.core.model import Model
-from onnxbench.core.saving import refuse_target
+from onnxbench.core.saving import refuse_losses, refuse_target
 from onnxbench.core.slimming import slim
 from onnxbench.core.types import infer
 from onnxbench.core.values import Value
@@ -47,18 +47,21 @@ def reduce(request: Request) -> Reduction:
 
     Raises:
         AnswerIsNo: OB104 if the nodes of `within` alone do not fail.
-        UsageError: OB202 if an output is there already.
+        UsageError: OB202 if an output is there already, OB203 if its format would lose something of the original.
         MachineError: OB401 if the suspect is not there.
         ModelError: OB308 if nobody trusted runs the model.
         SafetyStop: OB501 if the result does not fail again in a fresh process.
     """
     if request.bundle is not None:
         bundle.refuse_taken(request.bundle, request.force)
-    if request.output not in (None, "-"):
+    if request.output is not None and request.output != "-":
         refuse_target(Path(request.output).absolute(), request.force)
     started = time.monotonic()
+    model = slim(request.model)
+    if request.output is not None and request.output != "-" and not request.allow_lossy:
+        refuse_losses(model.proto, Path(request.output))  # now, not when the search is over
     with tempfile.TemporaryDirectory(prefix="onnxbench-") as workspace:
-        run = _Run(request, Path(workspace), slim(request.model))
+        run = _Run(request, Path(workspace), model)
         report = run.start()
         if report.status != "not-reproduced":
             run.search(report)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING, Literal, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from onnxbench.errors import UsageError, escape
 
@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from onnxbench.reducers.result import Reduction
-
-When = Literal["auto", "always", "never"]
 
 
 def console(color: str, stream: TextIO | None = None) -> Console:
@@ -69,9 +67,6 @@ def print_reduction(report: Reduction, out: Console) -> None:
     """The finding first, then where it is and how to run it."""
     from rich.text import Text
 
-    if report.status == "not-reproduced":
-        out.print(Text("does not fail: ", "bold yellow") + Text(not_reproduced(report)))
-        return
     found = "1-minimal (verified)" if report.status == "minimal" else "best so far (stopped)"
     out.print(Text(failure(report), "bold red"))
     out.print(f"  on {escape(report.suspect)} {report.versions.get(report.suspect, '')}".rstrip() + rate(report))

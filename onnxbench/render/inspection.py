@@ -161,7 +161,7 @@ def _blocks(root: Block, out: Console, top: int) -> None:
                     "  " * depth + inner.name,
                     f"{inner.nodes} nodes",
                     costs,
-                    f"{amount(shown(inner.macs))} MACs",
+                    f"{amount(inner.macs if isinstance(inner.macs, int) else str(inner.macs))} MACs",
                     inner.line,
                 ]
             )
@@ -169,11 +169,6 @@ def _blocks(root: Block, out: Console, top: int) -> None:
 
     add(root, 0)
     _rows(out, rows, top)
-
-
-def shown(size: Any) -> int | str:
-    """A size as a number, or as text."""
-    return size if isinstance(size, int) else str(size)
 
 
 def _problems(report: Inspection, out: Console, top: int) -> None:
@@ -184,13 +179,13 @@ def _problems(report: Inspection, out: Console, top: int) -> None:
         return
     out.print(_title("problems"))
     styles = {"error": "bold red", "warning": "yellow", "info": "dim"}
-    for problem in report.problems[: max(top, _TOP)]:
+    for problem in report.problems[:top]:
         line = Text(f"  {problem.code} ", styles[problem.severity]) + Text(
             f"{escape(problem.place)}: {escape(problem.message)}"
         )
         out.print(line + Text(f"  ({escape(problem.hint)})" if problem.hint else "", "dim"))
-    if len(report.problems) > max(top, _TOP):
-        out.print(f"  and {len(report.problems) - max(top, _TOP)} more (--all)")
+    if len(report.problems) > top:
+        out.print(f"  and {len(report.problems) - top} more (--all)")
 
 
 def _title(text: str) -> Any:

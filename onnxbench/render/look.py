@@ -32,9 +32,8 @@ def print_look(look: Look, out: Console, *, everything: bool = False) -> None:
         )
     for value in look.values[:top]:
         out.print(f"{value.kind:<20} {escape(value.name)}  {value.type}")
-    left = len(look.nodes) + len(look.values) - 2 * top
     if max(len(look.nodes), len(look.values)) > top:
-        out.print(f"{len(look.nodes)} nodes and {len(look.values)} values in all (--all)" if left else "")
+        out.print(f"{len(look.nodes)} nodes and {len(look.values)} values in all (--all)")
 
 
 def _print_node(node: NodeLook, out: Console) -> None:

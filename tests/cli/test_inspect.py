@@ -92,7 +92,9 @@ def test_differences(bench, healthy, tmp_path):
     assert "+ 'b' (Abs)" in done.stdout
     assert "OB106" in done.stderr
     assert bench("inspect", healthy, "--diff", healthy).returncode == 0
-    assert json.loads(bench("inspect", healthy, "--diff", other, "--json").stdout)["same"] is False
+    said = json.loads(bench("inspect", healthy, "--diff", other, "--json").stdout)
+    assert (said["same"], said["error"]["code"]) == (False, "OB106")
+    assert bench("inspect", healthy, "--diff", other, "--fail-on", "OB640").returncode == 2
 
 
 def test_a_folder_is_a_table_with_totals(bench, healthy, tmp_path):
@@ -113,6 +115,13 @@ def test_a_folder_is_a_table_with_totals(bench, healthy, tmp_path):
     assert bench("inspect", "zoo/*.nothing").returncode == 3
     assert bench("inspect", "zoo/a.onnx", "zoo/inner/b.onnx").returncode == 0
     assert bench("inspect", "zoo", "--node", "a").returncode == 2
+    said = json.loads(
+        bench("inspect", "zoo/*.onnx", "zoo/inner/b.onnx", "--dim", "N=2", "--dim", "M=3", "--json").stdout
+    )
+    assert [model["cost"]["peak_bytes"] for model in said["models"]] == [
+        48,
+        48,
+    ]  # sizes that a model has not are for others
 
 
 def test_names_cannot_steer_the_terminal(bench, tmp_path):

@@ -148,6 +148,7 @@ def test_within_takes_a_selection(bench, tmp_path):
         (["healthy.onnx", "--dim", "M=3"], "OB303", 3),
         (["healthy.onnx", "--dim", "N=1,2"], "OB201", 2),
         (["healthy.onnx", "--max-memory", "lots"], "OB201", 2),
+        (["healthy.onnx", "--max-memory", "1M"], "OB201", 2),
         (["healthy.onnx", "--inputs", "absent.npz"], "OB301", 3),
         (["healthy.onnx", "--color", "blue"], "OB201", 2),
         (["healthy.onnx", "--json", "-o", "-"], "OB201", 2),
