@@ -133,7 +133,10 @@ class _Ask:
         from onnxbench.core.sizes import symbols
 
         shapes, dims = self.sizes
-        inputs, known = {value.name for value in model.proto.graph.input}, symbols(model.proto.graph)
+        inputs, known = (
+            {value.name for value in model.proto.graph.input},
+            symbols(value.type for value in model.proto.graph.input),
+        )
         fitting = (
             {name: shape for name, shape in shapes.items() if name in inputs},
             {name: size for name, size in dims.items() if name in known},

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from onnx import GraphProto, TensorShapeProto, TypeProto
+from onnx import TensorShapeProto, TypeProto
 
 from onnxbench.core.graph import GraphView
 from onnxbench.core.nearest import not_found
@@ -38,10 +38,10 @@ def fed_inputs(view: GraphView) -> dict[str, TypeProto]:
     return {name: info.type for name, info in view.inputs.items() if name not in behind}
 
 
-def symbols(graph: GraphProto) -> set[str]:
-    """The symbols in the dims of a graph's inputs, those in expressions included."""
-    dims = (dim for value in graph.input for dim in dims_in(value.type) or ())
-    return {name for dim in dims if dim.dim_param for name in _names(dim.dim_param)}
+def symbols(types: Iterable[TypeProto]) -> set[str]:
+    """The symbols in the dims of types, those within expressions included."""
+    texts = {dim.dim_param for value_type in types for dim in dims_in(value_type) or () if dim.dim_param}
+    return texts | {name for text in texts for name in _names(text)}
 
 
 def choose_sizes(view: GraphView, shapes: Mapping[str, Sequence[int]], dims: Mapping[str, int]) -> Sizes:
@@ -84,8 +84,7 @@ def _refuse_unknown(inputs: Mapping[str, TypeProto], shapes: Mapping[str, object
     for name in shapes:
         if name not in inputs:
             raise not_found("input", name, inputs)
-    known = {dim.dim_param for value_type in inputs.values() for dim in dims_in(value_type) or () if dim.dim_param}
-    known |= {name for symbol in known for name in _names(symbol)}
+    known = symbols(inputs.values())
     for name in dims:
         if name not in known:
             raise not_found("symbolic dim", name, known)
