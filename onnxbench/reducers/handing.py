@@ -46,8 +46,15 @@ def _contents(request: Request, proof: Proof, best: Found) -> bundle.Contents:
         request.tolerance,
         request.limits,
         tries=proof.repeats,
+        names=_said_names(proof, best),
     )
     return bundle.Contents(piece.model, piece.feeds, _expected(request, best), text)
+
+
+def _said_names(proof: Proof, best: Found) -> set[str]:
+    """The original's names that are words of the reproducer's message, too: the script reads it as the search did."""
+    message = best.answer.outcome.message if best.answer.outcome is not None else ""
+    return {name for name in proof.names if name and name in message}
 
 
 def _publish(request: Request, draft: bundle.Draft, report: Reduction, model: Model) -> None:

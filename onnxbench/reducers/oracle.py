@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -50,6 +50,8 @@ class Oracle:
         judge: who tells right numbers: the one that told them of the original. Another might see other differences.
         signature: the failure to keep.
         fault: what the checker says of the original, normalised; None if nothing.
+        names: of the original's nodes and values. Messages are read with all of them, whatever a candidate still has:
+            a value called "input" must not make the word another one in each candidate.
         tolerance: for numbers.
         limits: of each run.
         repeats: how often a flaky candidate is asked before it counts as passing.
@@ -60,6 +62,7 @@ class Oracle:
     judge: Runtime | None
     signature: Signature
     fault: str | None
+    names: Set[str]
     tolerance: Tolerance
     limits: Limits
     repeats: int = 1
@@ -87,7 +90,7 @@ class Oracle:
     def _ask_once(self, piece: Piece, recorded: Mapping[str, Value]) -> Answer:
         outcome = self.suspect.run(piece.model, piece.feeds, limits=self.limits)
         if not outcome.ok:
-            seen = of_outcome(outcome, piece.model.proto)
+            seen = of_outcome(outcome, self.names | names_in(piece.model.proto))
             return Answer("same" if seen == self.signature else "other", seen, outcome)
         if self.signature.kind != "numbers" or self._agrees(piece, outcome, recorded):
             return Answer("gone", None, outcome)
@@ -115,7 +118,9 @@ class Oracle:
         """Whether the checker has no complaint that it did not have of the original."""
         limits = self.limits
         fault = check.fault(check.declared(model), timeout=limits.timeout, memory=limits.memory)
-        return fault is None or (self.fault is not None and normalise(fault, names_in(model.proto)) == self.fault)
+        return fault is None or (
+            self.fault is not None and normalise(fault, self.names | names_in(model.proto)) == self.fault
+        )
 
 
 def complete(piece: Piece) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from onnxbench.core import check
@@ -33,6 +33,7 @@ class Proof:
         failed: runs that failed that way, of `runs`.
         expected: what the trusted runtime computed, where the suspect gave numbers.
         fault: what the checker says of the model, normalised.
+        names: of the model's nodes and values.
         judge: the trusted runtime that gave `expected`.
         slowest: seconds of the longest run.
     """
@@ -42,6 +43,7 @@ class Proof:
     runs: int = 0
     expected: Mapping[str, Value] = field(default_factory=dict)
     fault: str | None = None
+    names: Set[str] = frozenset()
     judge: str = ""
     slowest: float = 0.0
 
@@ -71,7 +73,7 @@ def prove(
     Raises:
         ModelError: OB308 if the suspect runs and nobody trusted does.
     """
-    proof, wanted = Proof(), STEADY
+    proof, wanted = Proof(names=frozenset(names_in(model.proto))), STEADY
     while proof.runs < wanted:
         outcome = suspect.run(model, feeds, limits=limits)
         proof.runs += 1
@@ -85,7 +87,7 @@ def prove(
             wanted = MEASURED
     if proof.signature is not None:
         complaint = check.fault(check.declared(model), timeout=limits.timeout, memory=limits.memory)
-        proof.fault = normalise(complaint, names_in(model.proto)) if complaint is not None else None
+        proof.fault = normalise(complaint, proof.names) if complaint is not None else None
     return proof
 
 
@@ -104,7 +106,7 @@ def _note(
         differences = differ_all(proof.expected, outcome.outputs, tolerance)
         seen = of_differences(differences) if differences else None
     else:
-        seen = of_outcome(outcome, model.proto)
+        seen = of_outcome(outcome, proof.names)
     if seen is not None and proof.signature in (None, seen):
         proof.signature = seen
         proof.failed += 1

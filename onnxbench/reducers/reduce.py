@@ -140,6 +140,7 @@ class _Run:
             next((runtime for runtime in request.trusted if str(runtime) == proof.judge), None),
             proof.signature,
             proof.fault,
+            proof.names,
             request.tolerance,
             _impatient(request.limits) if proof.hangs else request.limits,
             proof.repeats,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Set
 from importlib import resources
 from typing import Any
 
@@ -17,7 +18,13 @@ from onnxbench.runtimes.base import Limits, Runtime
 
 
 def script(
-    suspect: Runtime, proto: ModelProto, signature: Signature, tolerance: Tolerance, limits: Limits, tries: int = 1
+    suspect: Runtime,
+    proto: ModelProto,
+    signature: Signature,
+    tolerance: Tolerance,
+    limits: Limits,
+    tries: int = 1,
+    names: Set[str] = frozenset(),
 ) -> str:
     """The text of repro.py: a template, this failure's facts, the runtime's own lines.
 
@@ -28,11 +35,18 @@ def script(
         tolerance: for numbers.
         limits: of one run.
         tries: runs without the failure after which it counts as gone.
+        names: names besides the reproducer's own that its message may hold.
     """
     package = resources.files("onnxbench.reducers")
     text = (package / "repro_template.py").read_text().replace("  # noqa: F821", "")
     normalise = (package / "normalise.py").read_text().partition('"""\n\n')[2]
-    config = json.dumps({**_facts(suspect, proto, signature, tolerance, limits), "tries": tries})
+    config = json.dumps(
+        {
+            **_facts(suspect, proto, signature, tolerance, limits),
+            "names": sorted(names | names_in(proto)),
+            "tries": tries,
+        }
+    )
     text = text.replace('"<<config>>"', repr(config))
     text = text.replace("# <<normalise>>\n", normalise)
     return text.replace("    # <<runtime>>\n", textwrap.indent(suspect.script(), "    "))
@@ -48,7 +62,6 @@ def _facts(
         "suspect": str(suspect),
         "headline": signature.sentence(),
         "signature": signature.to_dict(),
-        "names": sorted(names_in(proto)) if signature.message else [],
         "inputs": [value.name for value in graph.input if value.name not in held],
         "outputs": [value.name for value in graph.output],
         "sequences": [value.name for value in values if value.type.HasField("sequence_type")],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,10 +55,10 @@ class Signature:
                 return f"{self.phase} error, {self.detail}: {self.message}"
 
 
-def of_outcome(outcome: Outcome, proto: ModelProto) -> Signature:
-    """The signature of a run that failed by itself."""
+def of_outcome(outcome: Outcome, names: Set[str]) -> Signature:
+    """The signature of a run that failed by itself; `names` are those that its message may hold."""
     if outcome.kind in ("error", "unsupported"):
-        message = normalise(outcome.message, names_in(proto))
+        message = normalise(outcome.message, names)
         return Signature(outcome.kind, outcome.error, outcome.phase, message)
     return Signature(outcome.kind, outcome.signal)
 

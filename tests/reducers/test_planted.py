@@ -198,6 +198,24 @@ def test_another_failure_on_the_way_does_not_count(reduced, tmp_path):
     assert report.by_products
 
 
+def test_names_that_are_words_or_numbers_of_the_message_do_not_matter(reduced):
+    """The kernel "failed after 808 ms": of a model whose values are called failed, ms, kernel, 0, 1, 2, ..."""
+    planted = chain(1000, {700: "Softsign"})
+    words = {"t1": "kernel", "t2": "failed", "t990": "ms", "t995": "after", "t0": "node", "t1000": "of"}
+    for i in range(3, 980):
+        words[f"t{i}"] = str(i)
+    for node in planted.proto.graph.node:
+        node.input[0], node.output[0] = (
+            words.get(node.input[0], node.input[0]),
+            words.get(node.output[0], node.output[0]),
+        )
+    for value in (*planted.proto.graph.input, *planted.proto.graph.output):
+        value.name = words[value.name]
+    report, left = reduced(planted, "misbehaving:ops=Softsign,do=raise")
+    assert names(left) == ["n700"]
+    assert report.checks <= math.ceil(math.log2(1000)) + 3
+
+
 PICKY = """
 import onnx
 
