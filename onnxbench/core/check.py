@@ -8,6 +8,9 @@ from onnxbench import isolate
 from onnxbench.core.model import Model
 from onnxbench.core.tensors import is_external, tensors
 
+#: What `fault` says where time or memory ran out: nothing is known of the model then.
+NO_ANSWER = "the checker gives no answer"
+
 
 def fault(model: Model, *, timeout: float | None = 20.0, memory: int | None = None) -> str | None:
     """The checker's first complaint; None if it has none.
@@ -27,7 +30,7 @@ def fault(model: Model, *, timeout: float | None = 20.0, memory: int | None = No
         case isolate.Crash():
             return f"the checker dies with {result.signal}"
         case _:
-            return "the checker gives no answer"
+            return NO_ANSWER
 
 
 def declared(model: Model) -> Model:

@@ -208,8 +208,8 @@ def _rows(out: Console, rows: Iterable[Sequence[str]], top: int) -> None:
 def amount(number: int | str | None) -> str:
     """1234 as 1.23 k, in powers of 1000; an expression as it is, unless it is long."""
     if not isinstance(number, int):
-        text = "?" if number is None else number
-        return text if len(text) <= _LONG else f"(an expression of {len(text)} characters, see --json) "
+        text = "?" if number is None else escape(number)
+        return f"{text} " if len(text) <= _LONG else f"(an expression of {len(text)} characters, see --json) "
     for factor, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
         if number >= factor:
             return f"{number / factor:.3g} {unit}"

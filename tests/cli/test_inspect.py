@@ -128,6 +128,7 @@ def test_names_cannot_steer_the_terminal(bench, tmp_path):
     proto = onnx.parser.parse_model(HEALTHY)
     proto.graph.node[0].name = "\x1b]0;owned\x07\n"
     proto.producer_name = "\x1b[31m"
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "\x1b]0;owned\x07"
     onnx.save(proto, tmp_path / "m.onnx")
     for more in ([], ["--json"], ["--find", "op=Relu"], ["--color", "always"]):
         assert "\x1b]0;" not in bench("inspect", "m.onnx", *more).stdout

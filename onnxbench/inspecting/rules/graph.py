@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from onnx import TypeProto
+
+from onnxbench.core.check import NO_ANSWER
 from onnxbench.core.graph import GraphView
 from onnxbench.core.shapes import Shapes
 from onnxbench.core.symbolic import Expr
 from onnxbench.errors import quote
+from onnxbench.inspecting.header import describe, dims_of
 from onnxbench.inspecting.problems import Facts, problem
 
 Finding = Iterator[tuple[str, str, str]]
@@ -68,7 +72,11 @@ def _untyped(facts: Facts) -> Finding:
 @problem("OB646", "warning", "a declared type is not what the graph computes")
 def _stale(facts: Facts) -> Finding:
     for conflict in facts.shapes.conflicts:
-        yield f"value {quote(conflict.name)}", f"declared {conflict.declared}, computed {conflict.computed}", ""
+        yield (
+            f"value {quote(conflict.name)}",
+            f"declared {_words(conflict.declared)}, computed {_words(conflict.computed)}",
+            "",
+        )
 
 
 @problem("OB647", "info", "a type is declared for a value that is not there")
@@ -80,10 +88,12 @@ def _absent(facts: Facts) -> Finding:
         yield f"value {quote(names[0])}{more}", "no node makes it", ""
 
 
-@problem("OB648", "warning", "shape inference gave no answer")
+@problem("OB648", "warning", "shape inference or the checker gave no answer")
 def _no_inference(facts: Facts) -> Finding:
     if facts.note:
-        yield "model", facts.note, ""
+        yield "model", facts.note, "--timeout"
+    if facts.fault == NO_ANSWER:
+        yield "model", facts.fault, "--timeout"
 
 
 @problem("OB649", "warning", "the batch size is baked into a Reshape")
@@ -100,6 +110,12 @@ def _baked(facts: Facts) -> Finding:
         elif isinstance(wanted[0], int) and wanted[0] > 1 and -1 not in wanted[1:]:
             message = f"its input starts with {dims[0]}, its shape with the constant {wanted[0]}"
             yield node.label, message, "0 or -1 keeps it open"
+
+
+def _words(kind: TypeProto) -> str:
+    dims = dims_of(kind)
+    inside = "..." if dims is None else ", ".join("?" if dim is None else str(dim) for dim in dims)
+    return f"{describe(kind).lower()}[{inside}]"
 
 
 def dead_nodes(view: GraphView) -> list[int]:

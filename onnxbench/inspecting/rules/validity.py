@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from onnxbench.core.check import NO_ANSWER
 from onnxbench.core.graph import call_key
 from onnxbench.core.model import Model
 from onnxbench.core.tensors import is_external, tensors, validate_embedded
@@ -28,8 +29,8 @@ def tensor_faults(model: Model) -> list[tuple[str, ModelError]]:
 
 @problem("OB601", "error", "ONNX's checker refuses the model")
 def _checker(facts: Facts) -> Finding:
-    if facts.fault is not None:
-        yield "model", " ".join(facts.fault.split()), ""
+    if facts.fault not in (None, NO_ANSWER):
+        yield "model", " ".join(str(facts.fault).split()), ""
 
 
 @problem("OB602", "error", "a stored tensor is invalid")
