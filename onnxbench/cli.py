@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import gc
@@ -54,7 +55,11 @@ def main() -> NoReturn:
     gc.set_threshold(100_000, 20, 50)  # graphs are many small objects, and live until the end
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup ignores it
         signal.signal(signal.SIGHUP, _terminate)
-    sys.exit(run())
+    code = run()
+    atexit._run_exitfuncs()
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.flush()
+    os._exit(code)  # taking a large graph down object by object takes longer than looking at it
 
 
 def _open_streams() -> None:

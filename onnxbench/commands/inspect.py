@@ -75,9 +75,9 @@ def inspect(
     give a table, one row a model.
     """
     from onnxbench import isolate
-    from onnxbench.commands import _parse
 
-    isolate.warm_up()
+    isolate.warm_up()  # before anything heavy is imported here
+    from onnxbench.commands import _parse
     from onnxbench.core.files import find_models, is_plural
     from onnxbench.render.console import Progress, console
 

@@ -1,13 +1,18 @@
 """Attributes of a node: the graphs they hold, and the values a function body refers to by name."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
 
 
-def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
+def subgraphs(node: NodeProto) -> Iterable[tuple[str, GraphProto]]:
     """The graphs that a node holds, with the attribute that holds each ('name[i]' for one of a list)."""
-    for attribute in node.attribute:
+    attributes = node.attribute
+    return _graphs(attributes) if attributes else ()  # most nodes: this is asked of every node many times
+
+
+def _graphs(attributes: Iterable[AttributeProto]) -> Iterator[tuple[str, GraphProto]]:
+    for attribute in attributes:
         if attribute.type == AttributeProto.GRAPH:
             yield attribute.name, attribute.g
         elif attribute.type == AttributeProto.GRAPHS:

@@ -72,13 +72,19 @@ class GraphView:
         self.nodes = [_index(i, node) for i, node in enumerate(graph.node)]
         self.producer: dict[str, Node] = {}
         self.consumers: dict[str, list[Node]] = {}
+        producer, consumers = self.producer, self.consumers
         for node in self.nodes:
             for name in node.outputs:
+                if name and name not in producer:
+                    producer[name] = node
+            inputs = node.inputs
+            for name in inputs if len(inputs) < 2 else dict.fromkeys(inputs):
                 if name:
-                    self.producer.setdefault(name, node)
-            for name in dict.fromkeys(node.inputs):
-                if name:
-                    self.consumers.setdefault(name, []).append(node)
+                    readers = consumers.get(name)
+                    if readers is None:
+                        consumers[name] = [node]
+                    else:
+                        readers.append(node)
 
     @cached_property
     def types(self) -> dict[str, TypeProto]:
@@ -258,7 +264,11 @@ def free_names(graph: GraphProto) -> Iterator[str]:
 
 
 def _has_subgraph(proto: NodeProto) -> bool:
-    return any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in proto.attribute)
+    attributes = proto.attribute
+    return bool(attributes) and any(a.type in _HOLDS_GRAPHS for a in attributes)
+
+
+_HOLDS_GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 
 def _index(index: int, proto: NodeProto) -> Node:

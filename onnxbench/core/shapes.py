@@ -201,7 +201,8 @@ def run_walk(
         trusting = trusting and not stale
     made = frozenset(symbols.made - symbols.fed - symbols.bindings.keys())
     entries = [(path, name, *(kind.SerializeToString() for kind in pair)) for (path, name), pair in conflicts.items()]
-    return _interned(walker.facts), walker.trips, entries, made, _is_open(walker.facts, made)
+    facts = _interned(walker.facts)
+    return facts, walker.trips, entries, made, _is_open(facts, made)
 
 
 def _main(model: ModelProto) -> GraphView:
@@ -212,18 +213,23 @@ def _interned(facts: dict[Path, dict[str, Fact]]) -> dict[Path, dict[str, Fact]]
     """The same facts with equal ones shared, which makes them cheap to send."""
     known: dict[Fact, Fact] = {}
     sizes: dict[Dims, Dims] = {}
+    met: dict[int, tuple[Fact, Fact]] = {}  # by identity, which is faster; the facts are kept, and so their identities
     for values in facts.values():
         for name, fact in values.items():
-            if fact not in known:
-                shared = sizes.setdefault(fact.dims, fact.dims) if fact.dims is not None else None
-                known[fact] = dataclasses.replace(fact, dims=shared)
-            values[name] = known[fact]
+            pair = met.get(id(fact))
+            if pair is None:
+                if fact not in known:
+                    shared = sizes.setdefault(fact.dims, fact.dims) if fact.dims is not None else None
+                    known[fact] = dataclasses.replace(fact, dims=shared)
+                pair = met[id(fact)] = (fact, known[fact])
+            values[name] = pair[1]
     return facts
 
 
 def _is_open(facts: dict[Path, dict[str, Fact]], made: frozenset[str]) -> bool:
     """Whether a value is there of which something is unknown."""
-    return any(_is_unknown(fact, made) for values in facts.values() for fact in values.values())
+    different = {id(fact): fact for values in facts.values() for fact in values.values()}
+    return any(_is_unknown(fact, made) for fact in different.values())
 
 
 def _is_unknown(fact: Fact, made: frozenset[str]) -> bool:

@@ -36,24 +36,27 @@ def blocks(view: GraphView, costs: Costs, depth: int) -> Block:
     root = Block("")
     index: dict[tuple[str, ...], Block] = {(): root}
     totals: dict[tuple[str, ...], Total] = defaultdict(Total)
-    seen: set[str] = set()
+    unseen = dict(view.initializers)
     for node, cost in zip(view.nodes, costs.nodes, strict=True):
         path = scopes(node.proto)[:depth]
-        line = source_line(node.proto) if len(node.proto.metadata_props) else ""
-        parameters = 0
+        block = _block(index, path)
+        block.nodes += 1
         for name in node.inputs:
-            if name in view.initializers and name not in seen:
-                seen.add(name)
-                parameters += elements(view.initializers[name])
-        for level in range(len(path) + 1):
-            block = _block(index, path[:level])
-            block.nodes += 1
-            block.parameters += parameters
-            block.line = block.line or line
-            if cost.macs:
-                totals[path[:level]].add(cost.macs)
-    for path, total in totals.items():
-        index[path].macs = total.size
+            if name in unseen:
+                block.parameters += elements(unseen.pop(name))
+        if cost.macs:
+            totals[path].add(cost.macs)
+        if len(node.proto.metadata_props) and (line := source_line(node.proto)):
+            for level in range(len(path) + 1):
+                _block(index, path[:level]).line = _block(index, path[:level]).line or line
+    for path in sorted(index, key=len, reverse=True):
+        block = index[path]
+        block.macs = totals[path].size
+        if path:
+            around = index[path[:-1]]
+            around.nodes += block.nodes
+            around.parameters += block.parameters
+            totals[path[:-1]].add(block.macs)
     return root
 
 

@@ -149,15 +149,25 @@ def live_memory(view: GraphView, shapes: Shapes) -> tuple[list[Size | None], int
         if size is None:
             unsized += 1
             continue
-        born[start] = born[start] + size
-        dying[end] = dying[end] + size
+        born[start] = _plus(born[start], size)
+        dying[end] = _plus(dying[end], size)
     alive: dict[int, Size | None] = {}
-    current = Total()
+    current: Size = 0
     for node, start_bytes, end_bytes in zip(order, born, dying, strict=False):
-        current.add(start_bytes)
-        alive[node.index] = current.size
-        current.add(end_bytes, -1)
+        current = alive[node.index] = _plus(current, start_bytes)
+        current = _minus(current, end_bytes)
     return [alive[node.index] for node in view.nodes], unsized
+
+
+@lru_cache(4096)
+def _plus(one: Size, other: Size) -> Size:
+    """The sum; networks repeat themselves, and the same sums come again."""
+    return one + other
+
+
+@lru_cache(4096)
+def _minus(one: Size, other: Size) -> Size:
+    return one - other
 
 
 def _lifetimes(view: GraphView, order: Sequence[Node]) -> Iterator[tuple[str, int, int]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar
 
 from onnxbench import isolate
 from onnxbench.core import check, shapes
@@ -22,6 +23,9 @@ from onnxbench.inspecting.rules.graph import dead_nodes, is_typed
 from onnxbench.inspecting.rules.validity import tensor_faults
 from onnxbench.inspecting.structure import label, structure
 from onnxbench.inspecting.tensors import tensors_of
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 def inspect(
@@ -55,8 +59,9 @@ def inspect(
         head, used, dead = header(model, view), operators(view), len(dead_nodes(view))
         known = asked.shapes.result()
         lighten(model.proto)
-        complaint = check.fault(model, timeout=timeout, memory=memory)
-    cost = _costs(view, known)
+        checked = asked.in_background(check.fault, model, timeout=timeout, memory=memory)
+        cost = _costs(view, known)
+        complaint = checked.result()
     facts = Facts(model, view, known, used, stored, faults, complaint, known.note)
     return Inspection(
         model=model.label,
@@ -75,7 +80,7 @@ def inspect(
 
 
 class _Asked:
-    """Shape inference, asked in the background, for it runs in another process."""
+    """Shape inference and the checker, asked in the background, for they run in another process."""
 
     def __init__(
         self,
@@ -86,15 +91,23 @@ class _Asked:
         memory: int | None,
     ) -> None:
         self._pool = ThreadPoolExecutor(1)
-        self.shapes = self._pool.submit(
+        self._answers: list[Future[Any]] = []
+        self.shapes = self.in_background(
             shapes.propagate, model, dims=dims, shapes=input_shapes, timeout=timeout, memory=memory
         )
+
+    def in_background(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        answer = self._pool.submit(function, *args, **kwargs)
+        self._answers.append(answer)
+        return answer
 
     def __enter__(self) -> _Asked:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and not self.shapes.done():  # Ctrl-C: the thread waits for a process that may take long yet
+        if kind is not None and not all(
+            answer.done() for answer in self._answers
+        ):  # Ctrl-C: the thread waits for a process that may take long yet
             isolate.shut_down()
         self._pool.shutdown(cancel_futures=True)
 

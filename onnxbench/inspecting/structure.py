@@ -115,6 +115,8 @@ def _control(node: NodeProto) -> Control | None:
 
 
 def _functions(view: GraphView) -> list[Function]:
+    if not view.functions:
+        return []
     calls = Counter(call_key(node) for node, *_ in every_node(view))
     return [Function(*key, calls[key], len(f.node), list(f.input), list(f.output)) for key, f in view.functions.items()]
 

@@ -26,6 +26,7 @@ class Symbols:
         made: the symbols that we made up.
         fed: those of them that inputs bind: dims that the file leaves without a name.
         bindings: what symbols turned out to be.
+        learnt: how often that has changed.
         unreliable: declared symbols that stand for different sizes at once.
         seen: expressions that are the size of some dim.
         here: the body that is walked, for what may be concluded from it.
@@ -40,6 +41,7 @@ class Symbols:
     made: set[str] = field(default_factory=set)
     fed: frozenset[str] = frozenset()
     bindings: dict[str, Size] = field(default_factory=dict)
+    learnt: int = 0
     seen: set[Size] = field(default_factory=set)
     here: Path = ()
     conditional: set[Path] = field(default_factory=set)
@@ -112,12 +114,16 @@ class Symbols:
         if isinstance(size_now, Expr) and name in size_now.symbols:
             return False
         self.bindings[name] = size_now
-        self._resolved.clear()
+        self._forget()
         return True
 
     def restore(self, bindings: Mapping[str, Size]) -> None:
         self.bindings = dict(bindings)
+        self._forget()
+
+    def _forget(self) -> None:
         self._resolved.clear()
+        self.learnt += 1
 
     def must_equal(self, one: Size, other: Size) -> Size:
         """The better known of two sizes that are equal in every run that gets here."""

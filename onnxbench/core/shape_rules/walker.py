@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from onnx import TypeProto
 
@@ -20,6 +21,9 @@ from onnxbench.core.shape_rules.symbols import Path, Symbols
 from onnxbench.core.symbolic import Expr, Size
 from onnxbench.errors import ModelError
 
+#: Domain, operator, attributes, identities of the facts of inputs, number of outputs.
+Likeness: TypeAlias = "tuple[str, str, tuple[bytes, ...], tuple[int, ...], int]"
+
 
 @dataclass(slots=True)
 class Scope:
@@ -27,6 +31,8 @@ class Scope:
 
     Attributes:
         twin: the same graph as onnx's inference of the whole model left it.
+        alike: what was made of nodes that nothing sets apart but their names; networks repeat themselves.
+        learnt: the state of what was known of symbols when that was made.
     """
 
     view: GraphView
@@ -34,6 +40,8 @@ class Scope:
     parent: Scope | None = None
     twin: GraphView | None = None
     facts: dict[str, Fact] = field(default_factory=dict)
+    alike: dict[Likeness, tuple[Sequence[Fact | None], Sequence[Fact]]] = field(default_factory=dict)
+    learnt: int = 0
 
     def find(self, name: str) -> Fact:
         """What is known of a value that is visible here."""
@@ -56,6 +64,7 @@ class Walker:
         facts: what is known, by body and value name.
         trips: how often Loop and Scan nodes run, by body and node index.
         conflicts: declared types that contradict what was computed.
+        shared: every fact once, so that equal ones are the same; `ours` has the identities of those.
     """
 
     symbols: Symbols
@@ -64,6 +73,8 @@ class Walker:
     facts: dict[Path, dict[str, Fact]] = field(default_factory=dict)
     trips: dict[tuple[Path, int], Size] = field(default_factory=dict)
     conflicts: dict[tuple[Path, str], tuple[TypeProto, TypeProto]] = field(default_factory=dict)
+    shared: dict[Fact, Fact] = field(default_factory=dict)
+    ours: set[int] = field(default_factory=set)
 
     def main(self, view: GraphView, twin: GraphView | None) -> None:
         """Walk the main graph and all bodies and calls in it."""
@@ -72,7 +83,7 @@ class Walker:
             fact = read_type(info.type, self.symbols.read)
             for dim in fact.dims or ():
                 self.symbols.given.update(dim.symbols if isinstance(dim, Expr) else ())
-            scope.facts[name] = self.complete(scope, name, fact)
+            scope.facts[name] = self.share(self.complete(scope, name, fact))
         self.symbols.fed = frozenset(self.symbols.made)
         self.walk(scope)
         for facts in self.facts.values():
@@ -109,11 +120,30 @@ class Walker:
 
     def _visit(self, scope: Scope, node: Node) -> None:
         inputs = [self.resolved(scope.find(name)) if name else None for name in node.proto.input]
-        made = self._made(scope, node, inputs)
+        made = self._made_before(scope, node, inputs)
         for place, name in enumerate(node.outputs):
             if name:
                 fact = made[place] if place < len(made) else NOTHING
                 scope.facts[name] = self.settle(scope, name, fact)
+
+    def _made_before(self, scope: Scope, node: Node, inputs: Sequence[Fact | None]) -> Sequence[Fact]:
+        """What the node makes, taken over from a node like it where that left nothing open."""
+        if len(node.inputs) != len(inputs):  # its bodies read more
+            return self._made(scope, node, inputs)
+        if scope.learnt != self.symbols.learnt:
+            scope.learnt = self.symbols.learnt
+            scope.alike.clear()
+        proto = node.proto
+        attributes = proto.attribute
+        known = tuple(a.SerializeToString(deterministic=True) for a in attributes) if attributes else ()
+        likeness = (proto.domain, proto.op_type, known, tuple(map(id, inputs)), len(node.outputs))
+        found = scope.alike.get(likeness)
+        if found is not None:
+            return found[1]
+        made = [self.share(fact) for fact in self._made(scope, node, inputs)]
+        if scope.learnt == self.symbols.learnt and not proto.overload and all(map(_is_settled, made)):
+            scope.alike[likeness] = (inputs, made)  # which keeps the facts alive, and so their identities
+        return made
 
     def _made(self, scope: Scope, node: Node, inputs: Sequence[Fact | None]) -> Sequence[Fact]:
         domain = "" if node.proto.domain == "ai.onnx" else node.proto.domain
@@ -140,6 +170,7 @@ class Walker:
     def settle(self, scope: Scope, name: str, fact: Fact) -> Fact:
         """What was computed, completed by what the file and onnx say of it."""
         fact = self.resolved(fact)
+        bare = fact
         kind = None if scope.view.isolated else scope.view.types.get(name)
         if kind is not None:
             declared = read_type(kind, self.symbols.read)
@@ -149,7 +180,16 @@ class Walker:
         twin = scope.twin.types.get(name) if scope.twin is not None else None
         if twin is not None:
             fact, _ = merge(self.symbols, fact, without_zeros(read_type(twin, self._known_only)), False)
-        return self.complete(scope, name, fact)
+        fact = self.complete(scope, name, fact)
+        return fact if fact is bare else self.share(fact)
+
+    def share(self, fact: Fact) -> Fact:
+        """The fact that stands for all that are equal to it."""
+        if id(fact) in self.ours:
+            return fact
+        kept = self.shared.setdefault(fact, fact)
+        self.ours.add(id(kept))
+        return kept
 
     def _merged(self, scope: Scope, name: str, fact: Fact, declared: Fact, kind: TypeProto) -> Fact:
         merged, clash = merge(self.symbols, fact, declared, is_main=not scope.path)
@@ -191,6 +231,10 @@ class Walker:
         if fact.items is not None:
             changes["items"] = tuple(self.resolved(item) for item in fact.items)
         return dataclasses.replace(fact, **changes) if changes else fact  # type: ignore[arg-type]
+
+
+def _is_settled(fact: Fact) -> bool:
+    return fact.kind == "tensor" and fact.element is not None and fact.dims is not None and None not in fact.dims
 
 
 def _is_vague(fact: Fact) -> bool:
