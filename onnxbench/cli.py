@@ -56,10 +56,17 @@ def main() -> NoReturn:
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup ignores it
         signal.signal(signal.SIGHUP, _terminate)
     code = run()
+    if "onnx" in sys.modules:
+        _leave(code)
+    sys.exit(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """Exit without taking a graph down object by object, which for a large one takes as long as loading it."""
     atexit._run_exitfuncs()
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.flush()
-    os._exit(code)  # taking a large graph down object by object takes longer than looking at it
+    os._exit(code)
 
 
 def _open_streams() -> None:
