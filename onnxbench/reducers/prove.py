@@ -36,6 +36,7 @@ class Proof:
         names: of the model's nodes and values.
         judge: the trusted runtime that gave `expected`.
         slowest: seconds of the longest run.
+        node: the node that the suspect's message names, if it names one.
     """
 
     signature: Signature | None = None
@@ -46,6 +47,7 @@ class Proof:
     names: Set[str] = frozenset()
     judge: str = ""
     slowest: float = 0.0
+    node: str = ""
 
     @property
     def hangs(self) -> bool:
@@ -109,6 +111,7 @@ def _note(
         seen = of_outcome(outcome, proof.names)
     if seen is not None and proof.signature in (None, seen):
         proof.signature = seen
+        proof.node = proof.node or outcome.node
         proof.failed += 1
 
 

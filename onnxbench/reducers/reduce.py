@@ -23,8 +23,10 @@ from onnxbench.errors import AnswerIsNo, MachineError
 from onnxbench.recording import record
 from onnxbench.reducers import bundle
 from onnxbench.reducers.engine import Engine, Found
+from onnxbench.reducers.explain import explain
 from onnxbench.reducers.flatten import flatten
 from onnxbench.reducers.handing import hand_back
+from onnxbench.reducers.localize import Localizer, Suspicion
 from onnxbench.reducers.oracle import Oracle
 from onnxbench.reducers.prove import Proof, prove
 from onnxbench.reducers.request import Request
@@ -37,6 +39,8 @@ _HANG_SHARE, _HANG_S = 1 / 12, 2.0
 _LONGEST = 20_000
 #: `If` inside `If`, functions inside functions: levels that are opened.
 _LEVELS = 16
+#: Suspects that are asked about before the search goes its own way.
+_HINTS = 3
 
 
 def reduce(request: Request) -> Reduction:
@@ -78,6 +82,7 @@ class _Run:
     proof: Proof = field(default_factory=Proof)
     oracle: Oracle | None = None
     engine: Engine | None = None
+    suspicions: list[Suspicion] = field(default_factory=list)
 
     def start(self) -> Reduction:
         """Prove the failure."""
@@ -117,6 +122,15 @@ class _Run:
         if self.engine is None or self.engine.best is None:
             raise KeyboardInterrupt(report.interrupted)
         self._describe(report, self.engine.best)
+        if not report.interrupted:
+            self._explain(report, self.engine)
+
+    def _explain(self, report: Reduction, engine: Engine) -> None:
+        assert engine.best is not None
+        try:
+            explain(report, engine.best, engine.oracle, self.request.progress)
+        except KeyboardInterrupt as stop:  # the reproducer is there, and goes back
+            report.interrupted = stop.args[0] if stop.args else int(signal.SIGINT)
 
     def _search(self) -> None:
         view = GraphView(self.model.proto, self.model.proto.graph)
@@ -130,7 +144,31 @@ class _Run:
             self._start_within(engine, self.request.within(view))
         assert self.engine is not None
         self._set_randomness_aside(self.engine)
+        self._localise(self.engine)
         self.engine.minimise()
+
+    def _localise(self, engine: Engine) -> None:
+        """Try first what is likely: nodes that are wrong by themselves, or the one that the message names."""
+        for nodes in self._hints(engine)[:_HINTS]:
+            if engine.fails(nodes):
+                return
+
+    def _hints(self, engine: Engine) -> list[list[Node]]:
+        assert self.proof.signature is not None
+        if self.proof.signature.kind != "numbers":
+            return [[node] for node in engine.view.by_name.get(self.proof.node, [])]
+        self.request.progress("comparing each node by itself")
+        self.suspicions = Localizer(
+            engine.oracle.suspect,
+            engine.model,
+            engine.view,
+            engine.values,
+            engine.types,
+            self.request.tolerance,
+            self.request.limits,
+        ).find()
+        chosen = engine.chosen
+        return [list(s.nodes) for s in self.suspicions if all(node.index in chosen for node in s.nodes)]
 
     def _question(self) -> Oracle:
         request, proof = self.request, self.proof

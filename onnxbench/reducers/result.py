@@ -36,6 +36,8 @@ class Reduction:
         checks: candidates judged.
         culprits: the nodes that are left.
         differences: of the reproducer's outputs, for wrong numbers.
+        lowest_failing: the suspect at the lowest optimization level that fails, as one would type it; "" if unknown.
+        cured_by_disabling: optimizations of the suspect of which switching off any one makes the reproducer pass.
         by_products: other failures that candidates showed, with their counts.
         notes: what the reader should know, as sentences.
         bundle: folder of the reproducer, if one was written.
@@ -62,6 +64,8 @@ class Reduction:
     seconds: float = 0.0
     culprits: list[Culprit] = field(default_factory=list)
     differences: Sequence[dict[str, Any]] = ()
+    lowest_failing: str = ""
+    cured_by_disabling: list[str] = field(default_factory=list)
     by_products: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     bundle: str | None = None

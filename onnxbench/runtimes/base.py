@@ -101,6 +101,18 @@ class Runtime(ABC):
         """The same runtime without optimizations, if it has such a mode."""
         return None
 
+    def levels(self) -> Sequence[Runtime]:
+        """The same runtime at each of its optimization levels, the lowest first, itself at its own last."""
+        return ()
+
+    def optimizers(self) -> Sequence[str]:
+        """Names of optimizations that can be switched off one by one."""
+        return ()
+
+    def without(self, optimizers: Sequence[str]) -> Runtime:
+        """The same runtime with optimizations switched off besides those that are."""
+        return self
+
     def explain(self, outcome: Outcome) -> Outcome:
         """The outcome with what this runtime's messages tell: the node, whether an operator is unsupported."""
         return outcome
