@@ -24,6 +24,6 @@ def explain(report: Reduction, best: Found, oracle: Oracle, tell: Callable[[str]
 def ask_on(runtime: Runtime, best: Found, oracle: Oracle) -> Verdict:
     """What the reproducer does on another runtime, or with other settings of this one."""
     try:
-        return dataclasses.replace(oracle, suspect=runtime).ask(best.piece).verdict
+        return dataclasses.replace(oracle, suspect=runtime).look(best.piece).verdict
     except BenchError:
         return "unsure"

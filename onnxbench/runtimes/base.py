@@ -51,12 +51,16 @@ class Runtime(ABC):
         package: what pip installs.
         sentence: what it is, for `onnxbench runtimes`.
         function: 'module:name' of the worker function.
+        decides: whether a run that ends well is right, whatever its outputs.
+        needs_feeds: whether a run needs values for the inputs.
     """
 
     name: ClassVar[str]
     package: ClassVar[str]
     sentence: ClassVar[str]
     function: ClassVar[str]
+    decides: ClassVar[bool] = False
+    needs_feeds: bool = True
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
