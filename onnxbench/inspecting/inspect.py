@@ -19,9 +19,9 @@ from onnxbench.inspecting.inspection import Cost, Inspection, NodeRow, Values, a
 from onnxbench.inspecting.lighten import lighten
 from onnxbench.inspecting.operators import operators
 from onnxbench.inspecting.problems import Facts, find_problems
-from onnxbench.inspecting.rules.graph import dead_nodes, is_typed
+from onnxbench.inspecting.rules.graph import is_typed
 from onnxbench.inspecting.rules.validity import tensor_faults
-from onnxbench.inspecting.structure import label, structure
+from onnxbench.inspecting.structure import dead_nodes, label, structure
 from onnxbench.inspecting.tensors import tensors_of
 
 _P = ParamSpec("_P")
@@ -56,13 +56,13 @@ def inspect(
         view = GraphView(model.proto, model.proto.graph)
         stored = tensors_of(model, view)  # while the weights are there: equal ones are told by their bytes
         faults = tensor_faults(model)
-        head, used, dead = header(model, view), operators(view), len(dead_nodes(view))
+        head, used, dead = header(model, view), operators(view), dead_nodes(view)
         known = asked.shapes.result()
         lighten(model.proto)
         checked = asked.in_background(check.fault, model, timeout=timeout, memory=memory)
         cost = _costs(view, known)
         complaint = checked.result()
-    facts = Facts(model, view, known, used, stored, faults, complaint, known.note)
+    facts = Facts(model, view, known, used, stored, faults, dead, complaint, known.note)
     return Inspection(
         model=model.label,
         path=str(model.path) if model.path is not None else None,
@@ -73,7 +73,7 @@ def inspect(
         tensors=stored,
         structure=structure(view, known),
         blocks=blocks(view, cost, depth),
-        dead_nodes=dead,
+        dead_nodes=len(dead),
         problems=find_problems(facts),
         fail_on=tuple(fail_on),
     )
