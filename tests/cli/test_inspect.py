@@ -149,3 +149,40 @@ def test_twenty_thousand_nodes_stay_readable(bench, tmp_path):
 def test_a_fifo_is_no_model(bench, tmp_path):
     os.mkfifo(tmp_path / "f.onnx")
     assert bench("inspect", "f.onnx", timeout=20).returncode == 3
+
+
+@pytest.mark.parametrize(
+    "options, code, says",
+    [
+        (["--shape", "x=1x3"], "OB206", "input 'x' is declared '2*Nx3xMx4', which '1x3' does not fit"),
+        (["--shape", "x="], "OB206", "which '' does not fit"),
+        (["--shape", "x=2x5x1x4"], "OB206", "which '2x5x1x4' does not fit"),
+        (["--shape", "x=2x3x7x4", "--dim", "M=5"], "OB206", "symbol 'M' is 5 and 7 at once"),
+        (["--shape", "x=2x3x7x4", "--dim", "N=5"], "OB206", "symbol '2*N' is 2 and 10 at once"),
+        (["--dim", "K=5"], "OB303", "no symbolic dim named 'K'"),
+        (["--dim", "*=5"], "OB303", "no symbolic dim named '*'"),
+        (["--shape", "z=5"], "OB303", "no input named 'z'"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused(bench, tmp_path, options, code, says):
+    text = HEALTHY.replace("(float[N, 3] x)", '(float["2*N", 3, M, 4] x)').replace("(float[N, 3] y)", "(y)")
+    write(tmp_path / "m.onnx", text)
+    for more in ([], ["--value", "h"], ["--find", "op=Neg"]):
+        done = bench("inspect", "m.onnx", *options, *more)
+        assert done.returncode == {"2": 2, "3": 3}[code[2]]
+        assert f"error[{code}]: " in done.stderr
+        assert says in done.stderr
+
+
+def test_sizes_and_many_models(bench, tmp_path):
+    write(tmp_path / "a.onnx", HEALTHY)
+    write(tmp_path / "b.onnx", HEALTHY.replace("[N, 3]", "[K, 3, 3]"))
+    done = bench("inspect", "a.onnx", "b.onnx", "--shape", "x=7x3", "--json")
+    said = json.loads(done.stdout)
+    assert (done.returncode, said["error"]["code"]) == (2, "OB206")
+    assert "K" in said["models"][1]["error"]["message"]
+    assert bench("inspect", "a.onnx", "b.onnx", "--dim", "K=2", "--dim", "N=2").returncode == 0
+    done = bench("inspect", "a.onnx", "b.onnx", "--dim", "M=2")
+    assert (done.returncode, "error[OB303]: no symbolic dim named 'M' in these models" in done.stderr) == (3, True)
+    assert "float" not in done.stderr
+    assert "a.onnx" in done.stdout
