@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 
 from onnx import NodeProto
 
@@ -22,7 +23,9 @@ def exported_scopes(node: NodeProto) -> list[str]:
 
 def _listed(text: str) -> list[str]:
     try:
-        found = ast.literal_eval(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a text that is none of ours
+            found = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return []
     return [item for item in found if isinstance(item, str)] if isinstance(found, list | tuple) else []

@@ -59,7 +59,16 @@ def shape(value: Interface) -> str:
     """float[N, 3, 224, 224]; an anonymous dimension is `?`, an unknown rank `...`."""
     if value.dims is None:
         return f"{value.type.lower()}[...]" if "(" not in value.type else value.type.lower()
-    return f"{value.type.lower()}[{', '.join('?' if dim is None else escape(str(dim)) for dim in value.dims)}]"
+    return f"{value.type.lower()}[{', '.join(map(_declared, value.dims))}]"
+
+
+def _declared(dim: int | str | None) -> str:
+    """A dim as the file says it, in quotes if it is no arithmetic of plain names."""
+    from onnxbench.core.size_text import parse
+
+    if dim is None:
+        return "?"
+    return str(dim) if isinstance(dim, int) else escape(dim if parse(dim) is not None else repr(dim))
 
 
 def _operators(report: Inspection, out: Console, top: int) -> None:
