@@ -27,7 +27,7 @@ from onnxbench.core.shape_rules.making import stored
 from onnxbench.core.shape_rules.merging import read_type
 from onnxbench.core.shape_rules.symbols import Path, Symbols
 from onnxbench.core.shape_rules.walker import Walker
-from onnxbench.core.symbolic import Expr, Size
+from onnxbench.core.symbolic import Expr, Size, lone
 from onnxbench.core.types import run_inference
 
 #: A walk is done again with what it found to be unreliable left out, at most so often.
@@ -92,6 +92,16 @@ class Shapes:
     def of(self, view: GraphView) -> Shapes:
         """The answers for the scope of a view: the main graph, a body, or a function call."""
         return Shapes(self.conflicts, self.made_up, self.note, self._facts, self._trips, _path(view), {})
+
+    def axes_of(self, symbols: set[str]) -> dict[str, tuple[str, int]]:
+        """Some value and the axis of it whose size each symbol is, in any scope; those of none are left out."""
+        found: dict[str, tuple[str, int]] = {}
+        for facts in self._facts.values():
+            for name, fact in facts.items():
+                for axis, dim in enumerate(fact.dims or ()):
+                    if (symbol := lone(dim)) in symbols:
+                        found.setdefault(symbol, (name, axis))
+        return found
 
     def _fact(self, name: str) -> Fact:
         path = self._here

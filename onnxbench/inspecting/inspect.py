@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
@@ -11,12 +11,14 @@ from onnxbench.core import check, shapes
 from onnxbench.core.graph import GraphView
 from onnxbench.core.model import Model
 from onnxbench.core.shapes import Shapes
+from onnxbench.core.symbolic import Size
 from onnxbench.errors import ModelError
 from onnxbench.inspecting import costs as costing
 from onnxbench.inspecting.blocks import blocks
 from onnxbench.inspecting.header import header
 from onnxbench.inspecting.inspection import Cost, Inspection, NodeRow, Values, as_text, shown
 from onnxbench.inspecting.lighten import lighten
+from onnxbench.inspecting.made_up import made_up
 from onnxbench.inspecting.operators import operators
 from onnxbench.inspecting.problems import Facts, find_problems
 from onnxbench.inspecting.rules.graph import is_typed
@@ -69,6 +71,7 @@ def inspect(
         header=head,
         operators=used,
         cost=_shown(cost),
+        made_up=made_up(model.proto, known, _sizes(cost)),
         values=_values(view, known),
         tensors=stored,
         structure=structure(view, known),
@@ -124,6 +127,13 @@ def _shown(cost: costing.Costs) -> Cost:
     rows = [NodeRow(label(c.node.proto), c.node.proto.op_type, shown(c.macs), shown(c.live)) for c in cost.nodes]
     at = label(cost.peak_at.proto) if cost.peak_at is not None else ""
     return Cost(as_text(cost.macs), cost.unknown, as_text(cost.peak), at, cost.unsized, rows)
+
+
+def _sizes(cost: costing.Costs) -> Iterator[Size | None]:
+    """Every size that the report shows."""
+    yield from (cost.macs, cost.peak)
+    for node in cost.nodes:
+        yield from (node.macs, node.live)
 
 
 def _values(view: GraphView, known: Shapes) -> Values:

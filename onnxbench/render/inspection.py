@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from onnxbench.errors import escape
+from onnxbench.errors import escape, quote
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -13,8 +14,11 @@ if TYPE_CHECKING:
     from onnxbench.inspecting.blocks import Block
     from onnxbench.inspecting.header import Interface
     from onnxbench.inspecting.inspection import Inspection
+    from onnxbench.inspecting.made_up import MadeUp
 
 _LONG = 160  # characters of an expression
+_LEGEND = 3  # symbols that are explained
+_NO_MACS = "no multiply-accumulates"
 _TOP = 12  # rows of a long list, without --all
 
 
@@ -40,7 +44,7 @@ def _head(report: Inspection, out: Console) -> None:
         f"  IR {head.ir_version}, opset {escape(opsets)}" + (f", by {escape(head.producer)}" if head.producer else "")
     )
     inner = f" ({head.all_nodes} with bodies and functions)" if head.all_nodes != head.nodes else ""
-    out.print(f"  {head.nodes} nodes{inner}, {amount(head.parameters)} parameters in {head.initializers} initializers")
+    out.print(f"  {head.nodes} nodes{inner}, {counted(head.parameters)} parameters in {head.initializers} initializers")
     if head.bytes_by_type:
         out.print("  " + ", ".join(f"{name.lower()} {amount(count)}B" for name, count in head.bytes_by_type.items()))
     for key, value in head.metadata[:_TOP]:
@@ -87,19 +91,41 @@ def _operators(report: Inspection, out: Console, top: int) -> None:
 def _cost(report: Inspection, out: Console, top: int) -> None:
     cost = report.cost
     out.print(_title("cost"))
-    unknown = f" and {cost.unknown} nodes whose cost cannot be told" if cost.unknown else ""
-    out.print(f"  {amount(cost.macs)} multiply-accumulates{unknown}")
+    out.print(f"  {_macs(cost.macs, cost.unknown)}")
     unsized = f"; {cost.unsized} values have no known size" if cost.unsized else ""
     at = f" at {escape(cost.peak_at)}" if cost.peak_at else ""
     out.print(f"  {amount(cost.peak_bytes)}B of live activations at the peak{at}{unsized}")
+    printed = {word for text in (amount(cost.macs), amount(cost.peak_bytes)) for word in re.findall(r"\w+", text)}
+    print_made_up([symbol for symbol in report.made_up if symbol.symbol in printed], out)
     dear = sorted(
         (row for row in cost.nodes if isinstance(row.macs, int) and row.macs), key=lambda row: -int(row.macs or 0)
     )
-    _rows(out, ([f"{row.operator} {row.name}", amount(row.macs)] for row in dear), min(top, 5) if top == _TOP else top)
+    _rows(out, ([f"{row.operator} {row.name}", counted(row.macs)] for row in dear), min(top, 5) if top == _TOP else top)
     values = report.values
     out.print(
         f"  of {values.all} values {values.typed} have a type, {values.ranked} a rank, {values.shaped} a full shape"
     )
+
+
+def _macs(macs: int | str, unknown: int) -> str:
+    """The cost in a sentence; `unknown` nodes are not in it."""
+    nodes = f"{counted(unknown)} node{'s' if unknown != 1 else ''}"
+    if not macs:
+        return f"no multiply-accumulates known: the cost of {nodes} cannot be told" if unknown else _NO_MACS
+    return f"{counted(macs)} multiply-accumulates" + (f", without {nodes} whose cost cannot be told" if unknown else "")
+
+
+def print_made_up(symbols: Sequence[MadeUp], out: Console) -> None:
+    """What the symbols stand for that no file declares, in a line."""
+    told = []
+    for symbol in symbols[:_LEGEND]:
+        what = f"dimension {symbol.axis} of {quote(symbol.value)}" if symbol.value is not None else "a size"
+        told.append(
+            f"{symbol.symbol} is {what}, which {'only a run tells' if symbol.run else 'the model does not name'}"
+        )
+    more = f"; {len(symbols) - _LEGEND} more (--json)" if len(symbols) > _LEGEND else ""
+    if told:
+        out.print(f"  {'; '.join(told)}{more}")
 
 
 def _tensors(report: Inspection, out: Console, top: int) -> None:
@@ -153,7 +179,7 @@ def _structure(report: Inspection, out: Console, top: int) -> None:
 
 
 def _counts(counts: dict[Any, int]) -> str:
-    return ", ".join(f"{key}: {amount(count)}" for key, count in counts.items()) or "none"
+    return ", ".join(f"{key}: {counted(count)}" for key, count in counts.items()) or "none"
 
 
 def _blocks(root: Block, out: Console, top: int) -> None:
@@ -164,13 +190,13 @@ def _blocks(root: Block, out: Console, top: int) -> None:
 
     def add(block: Block, depth: int) -> None:
         for inner in block.blocks:
-            costs = f"{amount(inner.parameters)} parameters"
+            costs = f"{counted(inner.parameters)} parameters"
             rows.append(
                 [
                     "  " * depth + inner.name,
                     f"{inner.nodes} nodes",
                     costs,
-                    f"{amount(inner.macs if isinstance(inner.macs, int) else str(inner.macs))} MACs",
+                    f"{counted(inner.macs if isinstance(inner.macs, int) else str(inner.macs))} MACs",
                     inner.line,
                 ]
             )
@@ -223,3 +249,8 @@ def amount(number: int | str | None) -> str:
         if number >= factor:
             return f"{number / factor:.3g} {unit}"
     return f"{number} "
+
+
+def counted(number: int | str | None) -> str:
+    """The same before a word of its own; a unit would follow the amount at once."""
+    return amount(number).rstrip()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from onnxbench.errors import escape
 from onnxbench.inspecting.zoo import rows
-from onnxbench.render.inspection import amount
+from onnxbench.render.inspection import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,5 +38,5 @@ def print_zoo(zoo: Zoo, out: Console, *, everything: bool = False) -> None:
 
 def _amount(text: str) -> str:
     if text.isdecimal():
-        return amount(int(text)).strip()
+        return counted(int(text))
     return text if len(text) <= 30 else "(an expression)"

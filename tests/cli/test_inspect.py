@@ -25,7 +25,7 @@ def test_json_is_one_object_with_a_schema(bench, healthy):
     assert said["schema"] == "onnxbench.inspect/1"
     assert set(said) == {
         *("schema", "model", "path", "header", "operators", "cost", "values", "tensors", "structure", "blocks"),
-        *("dead_nodes", "problems"),
+        *("made_up", "dead_nodes", "problems"),
     }
 
 
@@ -186,3 +186,32 @@ def test_sizes_and_many_models(bench, tmp_path):
     assert (done.returncode, "error[OB303]: no symbolic dim named 'M' in these models" in done.stderr) == (3, True)
     assert "float" not in done.stderr
     assert "a.onnx" in done.stdout
+
+
+def test_nodes_in_bodies_say_where_they_are(bench, tmp_path):
+    text = """<ir_version: 8, opset_import: ["": 17]> g (float[?] x, bool c) => (float[?] y) { [if] y = If (c) <
+      then_branch = t () => (float[?] o) { [inside] o = Relu (x) }, else_branch = e () => (float[?] o) { o = Neg (x) }> }"""
+    write(tmp_path / "m.onnx", text)
+    done = bench("inspect", "m.onnx", "--node", "inside")
+    assert "inside: Relu-14, number 0 in then_branch of 'if' (If)" in done.stdout
+    assert "x_d0 is dimension 0 of 'x', which the model does not name" in done.stdout
+    said = json.loads(bench("inspect", "m.onnx", "--value", "o", "--json").stdout)
+    assert [value["where"] for value in said["values"]] == ["then_branch of 'if' (If)", "else_branch of 'if' (If)"]
+    assert said["made_up"] == [{"symbol": "x_d0", "value": "x", "axis": 0, "run": False}]
+    assert "else_branch of 'if' (If)" in bench("inspect", "m.onnx", "--value", "o").stdout
+
+
+@pytest.mark.parametrize(
+    "nodes, says",
+    [
+        ("y = Relu (x)", "  no multiply-accumulates\n"),
+        ("y = acme.Zap (x)", "  no multiply-accumulates known: the cost of 1 node cannot be told\n"),
+        ("a = acme.Zap (x) y = acme.Zap (a)", "  no multiply-accumulates known: the cost of 2 nodes cannot be told\n"),
+        ("y = MatMul (x, x)", "  8 multiply-accumulates\n"),
+        ("a = MatMul (x, x) y = acme.Zap (a)", "  8 multiply-accumulates, without 1 node whose cost cannot be told\n"),
+    ],
+)
+def test_the_cost_is_a_sentence(bench, tmp_path, nodes, says):
+    head = '<ir_version: 8, opset_import: ["": 17, "acme": 1]> g (float[2, 2] x) => (float[2, 2] y)'
+    write(tmp_path / "m.onnx", f"{head} {{ {nodes} }}")
+    assert says in bench("inspect", "m.onnx").stdout
