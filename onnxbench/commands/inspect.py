@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+import shlex
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -258,7 +259,7 @@ def _answer(ask: _Ask, path: str, *, find: str | None, node: str | None, value: 
                 _say(verdict["error"])
         return difference.exit_code
     if find is None and node is None and value is None:
-        return _text(ask, model)
+        return _text(ask, model, path)
     view, shapes = GraphView(model.proto, model.proto.graph), ask.shapes(model)
     if find is not None:
         found = look.look_for(view, shapes, find)
@@ -273,19 +274,18 @@ def _answer(ask: _Ask, path: str, *, find: str | None, node: str | None, value: 
     return 0
 
 
-def _text(ask: _Ask, model: Model) -> int:
-    from onnxbench.errors import ModelError
+def _text(ask: _Ask, model: Model, path: str) -> int:
+    from onnxbench.errors import ModelError, escape
     from onnxbench.inspecting.elided import elided_text
 
     text = elided_text(model.proto, timeout=ask.limits.timeout, memory=ask.limits.memory)
     if text is None:
-        raise ModelError(
-            "OB305", f"ONNX cannot print {model.label}", hint="onnxbench inspect shows what is wrong with it"
-        )
+        hint = f"onnxbench inspect {shlex.quote(path)} says what is wrong with it, --find '?*' lists what is in it"
+        raise ModelError("OB305", f"ONNX cannot print {model.label}", hint=hint)
     if ask.json:
         ask.say({"schema": "onnxbench.text/1", "text": text})
     else:
-        typer.echo(text, nl=False)
+        typer.echo("\n".join(escape(line) for line in text.splitlines()))  # names must not steer a terminal
     return 0
 
 

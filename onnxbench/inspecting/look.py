@@ -165,14 +165,22 @@ def attribute_text(attribute: AttributeProto) -> str:
     if attribute.type == AttributeProto.TENSOR:
         return f"{type_name(attribute.t.data_type).lower()}{list(attribute.t.dims)}"
     if attribute.type == AttributeProto.STRING:
-        return repr(attribute.s.decode("utf-8", "backslashreplace"))
+        return _quoted(attribute.s)
     if attribute.type in (AttributeProto.FLOAT, AttributeProto.INT, AttributeProto.FLOATS, AttributeProto.INTS):
         text = str(helper.get_attribute_value(attribute))
     elif attribute.type == AttributeProto.STRINGS:
-        text = str([item.decode("utf-8", "backslashreplace") for item in attribute.strings])
+        text = f"[{', '.join(map(_quoted, attribute.strings))}]"
     else:
         text = AttributeProto.AttributeType.Name(attribute.type).lower()
     return text if len(text) <= _LONG else text[:_LONG] + "..."
+
+
+def _quoted(data: bytes) -> str:
+    """A string as Python writes it: text, or bytes where it is none."""
+    try:
+        return repr(data.decode())
+    except UnicodeDecodeError:
+        return repr(data)
 
 
 def _value(place: Place, name: str) -> ValueLook:

@@ -130,7 +130,7 @@ def test_names_cannot_steer_the_terminal(bench, tmp_path):
     proto.producer_name = "\x1b[31m"
     proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "\x1b]0;owned\x07"
     onnx.save(proto, tmp_path / "m.onnx")
-    for more in ([], ["--json"], ["--find", "op=Relu"], ["--color", "always"]):
+    for more in ([], ["--json"], ["--find", "op=Relu"], ["--text"], ["--color", "always"]):
         assert "\x1b]0;" not in bench("inspect", "m.onnx", *more).stdout
 
 
@@ -215,3 +215,31 @@ def test_the_cost_is_a_sentence(bench, tmp_path, nodes, says):
     head = '<ir_version: 8, opset_import: ["": 17, "acme": 1]> g (float[2, 2] x) => (float[2, 2] y)'
     write(tmp_path / "m.onnx", f"{head} {{ {nodes} }}")
     assert says in bench("inspect", "m.onnx").stdout
+
+
+def test_strings_need_not_be_text(bench, tmp_path):
+    """ONNX strings are bytes: they are compared as such, and escaped where only text goes."""
+
+    def model(name, tail, more=b"same"):
+        proto = onnx.parser.parse_model(HEALTHY)
+        proto.graph.initializer.add(name="s", data_type=8, dims=[2], string_data=[b"\xff" + tail, b"h\xc3\xa9"])
+        proto.graph.node.append(
+            onnx.helper.make_node("Zap", ["s"], ["z"], domain="acme", name="zap", label=b"\xfe" + more)
+        )
+        proto.graph.node[-1].attribute.append(onnx.helper.make_attribute("labels", [b"\xfd", b"ok"]))
+        proto.opset_import.add(domain="acme", version=1)
+        onnx.save(proto, tmp_path / name)
+
+    for name, tail, more in (("a.onnx", b"1", b"x"), ("b.onnx", b"1", b"x"), ("c.onnx", b"2", b"y")):
+        model(name, tail, more)
+    assert bench("inspect", "a.onnx", "--diff", "b.onnx").returncode == 0
+    done = bench("inspect", "a.onnx", "--diff", "c.onnx")
+    assert done.returncode == 1
+    assert "initializer s: strings" in done.stdout
+    assert "attribute label: b'\\xfex' -> b'\\xfey'" in done.stdout
+    done = bench("inspect", "a.onnx", "--text")
+    assert done.returncode == 0
+    for text in ("\\xff1", "hé", "\\xfex", "\\xfd", "y = Neg (h)"):
+        assert text in done.stdout
+    done = bench("inspect", "a.onnx", "--node", "zap")
+    assert "labels = [b'\\xfd', 'ok']" in done.stdout
