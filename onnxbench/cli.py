@@ -97,7 +97,8 @@ def run() -> int:
         return _fail(error.exit_code, error.to_dict())
     except KeyboardInterrupt as stop:
         number = stop.args[0] if stop.args else int(signal.SIGINT)
-        _say("interrupted; nothing was written")
+        clear = "\r\x1b[2K" if sys.stderr.isatty() else ""  # of a line of progress
+        _say(f"{clear}interrupted; nothing was written")
         return 128 + number
     except BrokenPipeError:
         return _unread()

@@ -285,6 +285,8 @@ def _text(ask: _Ask, model: Model, path: str) -> int:
     if ask.json:
         ask.say({"schema": "onnxbench.text/1", "text": text})
     else:
+        if count := len(model.proto.graph.sparse_initializer):
+            typer.echo(f"note: ONNX text cannot show sparse initializers, and there are {count}", err=True)
         typer.echo("\n".join(escape(line) for line in text.splitlines()))  # names must not steer a terminal
     return 0
 

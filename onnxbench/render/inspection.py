@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from onnxbench.inspecting.inspection import Inspection
     from onnxbench.inspecting.made_up import MadeUp
 
+_WIDE = 80  # characters of a cell; longer ones stand out of their column, which need not be as wide for all
 _LONG = 160  # characters of an expression
 _LEGEND = 3  # symbols that are explained
 _NO_MACS = "no multiply-accumulates"
@@ -230,10 +231,11 @@ def _title(text: str) -> Any:
 
 
 def _rows(out: Console, rows: Iterable[Sequence[str]], top: int) -> None:
-    """Columns as wide as their cells, the last one free; the rest is counted."""
+    """Columns as wide as their cells, the last one and very long cells free; the rest is counted."""
     listed = [[escape(cell) for cell in row] for row in rows]
     shown_rows = listed[:top]
-    widths = [max(len(row[i]) for row in shown_rows) for i in range(len(shown_rows[0]))] if shown_rows else []
+    columns = list(zip(*shown_rows, strict=True))
+    widths = [max((len(cell) for cell in column if len(cell) <= _WIDE), default=0) for column in columns]
     for row in shown_rows:
         out.print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     if len(listed) > top:

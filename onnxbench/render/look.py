@@ -65,7 +65,7 @@ def _print_node(node: NodeLook, out: Console) -> None:
 
 def _print_value(value: ValueLook, out: Console) -> None:
     size = f", {amount(value.bytes)}B" if value.bytes is not None else ""
-    out.print(f"{escape(value.name)}: {value.kind}, {value.type}{size}")
+    out.print(f"{escape(value.name) or '(unnamed)'}: {', '.join(filter(None, (value.kind, value.type)))}{size}")
     if value.where:
         out.print(f"  in {value.where}")
     out.print(f"  made by {escape(value.producer) if value.producer else 'no node'}")

@@ -2,6 +2,9 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
 
 import onnx
 import pytest
@@ -243,3 +246,71 @@ def test_strings_need_not_be_text(bench, tmp_path):
         assert text in done.stdout
     done = bench("inspect", "a.onnx", "--node", "zap")
     assert "labels = [b'\\xfd', 'ok']" in done.stdout
+
+
+def test_names_may_be_anything(bench, tmp_path):
+    """Empty, doubled, of many lines, very long, in another script: each is shown, and nothing is lost."""
+    steps = " ".join(f"t{i + 1} = Relu (t{i})" for i in range(7))
+    proto = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> g (float[2] t0) => (float[2] t7) {{ {steps} }}'
+    )
+    long = "q" * 3000
+    for node, name in zip(
+        proto.graph.node, ["", "same", "same", "a\nb\x1b[31m", f"{long}/z", "größe/層", "a[0]/b"], strict=True
+    ):
+        node.name = name
+    onnx.save(proto, tmp_path / "m.onnx")
+    done = bench("inspect", "m.onnx")
+    assert done.returncode == 0
+    assert "  größe" in done.stdout
+    assert all(len(line) < 200 for line in done.stdout.splitlines() if long not in line)  # the others are not padded
+    assert len(json.loads(bench("inspect", "m.onnx", "--node", "same", "--json").stdout)["nodes"]) == 2
+    assert "a\\nb\\x1b[31m" in bench("inspect", "m.onnx", "--node", "a\nb\x1b[31m").stdout
+    assert len(bench("inspect", "m.onnx", "--find", "op=*").stdout.splitlines()) == 7
+    for depth in ("0", "99"):
+        blocks = json.loads(bench("inspect", "m.onnx", "--depth", depth, "--json").stdout)["blocks"]
+        assert blocks["nodes"] == 7
+        assert [block["name"] for block in blocks["blocks"]] == ([long, "größe", "a[0]"] if depth != "0" else [])
+    assert bench("inspect", "m.onnx", "--depth", "-1").returncode == 2
+
+
+def test_a_model_without_nodes(bench, tmp_path):
+    write(tmp_path / "m.onnx", '<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] x) { }')
+    for more in ([], ["--text"], ["--value", "x"], ["--find", "*"], ["--diff", "m.onnx"], ["--json", "--all"]):
+        done = bench("inspect", "m.onnx", *more)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_sparse_initializers_are_shown_and_missed_in_text(bench, tmp_path):
+    proto = onnx.parser.parse_model(HEALTHY)
+    made = proto.graph.sparse_initializer.add(dims=[3])
+    made.values.CopyFrom(onnx.helper.make_tensor("s", 1, [1], [3.0]))
+    made.indices.CopyFrom(onnx.helper.make_tensor("i", 7, [1], [1]))
+    proto.graph.node.append(onnx.helper.make_node("Add", ["h", "s"], ["z"]))
+    onnx.save(proto, tmp_path / "m.onnx")
+    assert "s: initializer, float[3]" in bench("inspect", "m.onnx", "--value", "s").stdout
+    assert "cannot show sparse initializers, and there are 1" in bench("inspect", "m.onnx", "--text").stderr
+    assert bench("inspect", "m.onnx", "--diff", "m.onnx").returncode == 0
+
+
+def test_colours_are_for_who_wants_them(bench, healthy):
+    plain = {**os.environ, "NO_COLOR": "1", "COLUMNS": "40"}
+    assert "\x1b" not in bench("inspect", healthy, env=plain).stdout
+    assert "\x1b[1;32m" in bench("inspect", healthy, "--color", "always", env=plain).stdout
+    for arguments in ([healthy], [healthy, healthy.parent]):  # nothing is cut off in a pipe
+        assert bench("inspect", *arguments, env=plain).stdout == bench("inspect", *arguments).stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_during_a_folder(tmp_path):
+    for number in range(300):
+        write(tmp_path / f"m{number}.onnx", HEALTHY)
+    command = [sys.executable, "-m", "onnxbench", "inspect", str(tmp_path), "-v"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    assert "1 of 300" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    out, rest = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, "")
+    assert rest.endswith("interrupted; nothing was written\n")
+    assert "Traceback" not in rest

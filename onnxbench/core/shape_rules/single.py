@@ -36,7 +36,14 @@ def infer_single(
     imports = [helper.make_opsetid(name, version) for name, version in opsets.items()]
     try:
         found = shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=imports)
-    except (onnx.shape_inference.InferenceError, RuntimeError, KeyError, ValueError, TypeError):
+    except (
+        onnx.checker.ValidationError,
+        onnx.shape_inference.InferenceError,
+        RuntimeError,
+        KeyError,
+        ValueError,
+        TypeError,
+    ):
         return ()
 
     def read(text: str) -> Dim:

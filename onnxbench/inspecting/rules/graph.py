@@ -89,9 +89,14 @@ def _absent(facts: Facts) -> Finding:
 @problem("OB648", "warning", "shape inference or the checker gave no answer")
 def _no_inference(facts: Facts) -> Finding:
     if facts.note:
-        yield "model", facts.note, "--timeout"
+        yield "model", facts.note, _more_of(facts.note)
     if facts.fault == NO_ANSWER:
         yield "model", facts.fault, "--timeout"
+
+
+def _more_of(note: str) -> str:
+    """The option that would have helped; more of nothing helps against an error."""
+    return "--timeout" if "no answer after" in note else "--max-memory" if "memory cap" in note else ""
 
 
 @problem("OB649", "warning", "the batch size is baked into a Reshape")
