@@ -27,7 +27,10 @@ def console(color: str, stream: TextIO | None = None) -> Console:
     forced = {"auto": None, "always": True, "never": False}[color]
     out = stream or sys.stdout
     wide = None if out.isatty() else 10_000  # nothing is cut off in a pipe
-    return Console(file=out, force_terminal=forced, width=wide, highlight=False, markup=False, soft_wrap=True)
+    plain = False if color == "always" else None  # who asks for colours in so many words has them, NO_COLOR or not
+    return Console(
+        file=out, force_terminal=forced, no_color=plain, width=wide, highlight=False, markup=False, soft_wrap=True
+    )
 
 
 class Progress:
