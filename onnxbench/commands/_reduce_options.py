@@ -56,6 +56,15 @@ FailRegex = Annotated[
 FailAny = Annotated[
     bool, typer.Option("--fail-any", rich_help_panel=FAIL, help="Any way in which --check fails is the failure.")
 ]
+Versions = Annotated[
+    str | None,
+    typer.Option(
+        "--versions",
+        metavar="V1,V2,...",
+        rich_help_panel=SEARCH,
+        help="Ask the reproducer on these releases too: 1.20.1 (installed if need be), or a virtual environment.",
+    ),
+]
 WorkaroundFile = Annotated[
     str | None,
     typer.Option(

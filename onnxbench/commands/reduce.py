@@ -55,6 +55,7 @@ def reduce(
     resume: own.Resume = False,
     bundle: options.Folder = None,
     output: options.Output = None,
+    versions: own.Versions = None,
     workaround: own.WorkaroundFile = None,
     force: options.Force = False,
     allow_lossy: options.AllowLossy = False,
@@ -106,6 +107,7 @@ def reduce(
             journal=folder.with_name(f"{folder.name}.journal") if folder is not None else None,
             resume=resume,
             output=output,
+            releases=_releases(suspect, versions, progress.step),
             workaround=workaround,
             force=force or resume,
             allow_lossy=allow_lossy,
@@ -148,6 +150,13 @@ def _suspect(runtime: str, check: str | None, codes: list[int] | None, pattern: 
     if runtime != "onnxruntime":
         raise _usage("--check tells what fails, and so does -r: give one of them")
     return Command(check, Criterion(tuple(codes or ()), pattern or "", anything))
+
+
+def _releases(suspect: Runtime, versions: str | None, tell: Callable[[str], None]) -> list[Runtime]:
+    from onnxbench.runtimes.environments import environment
+
+    asked = [text for text in (versions or "").split(",") if text]
+    return [suspect.in_environment(environment(text, suspect.package, tell)) for text in asked]
 
 
 def _usage(message: str) -> Exception:

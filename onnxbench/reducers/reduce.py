@@ -14,7 +14,7 @@ from onnxbench.core.graph import draws
 from onnxbench.core.model import Model, save
 from onnxbench.core.saving import refuse_losses, refuse_target
 from onnxbench.core.slimming import slim
-from onnxbench.errors import MachineError
+from onnxbench.errors import BenchError, MachineError
 from onnxbench.reducers import bundle
 from onnxbench.reducers.around import WayAround
 from onnxbench.reducers.engine import Engine
@@ -54,10 +54,14 @@ def reduce(request: Request) -> Reduction:
         run = _Run(request, Path(workspace), model)
         report = run.start()
         if report.status != "not-reproduced" and not request.only_prove:
-            run.search(report)
-            report.seconds = round(time.monotonic() - started, 3)
-            if report.status != "localized":
-                run.hand_back(report)
+            try:
+                run.search(report)
+                report.seconds = round(time.monotonic() - started, 3)
+                if report.status != "localized":
+                    run.hand_back(report)
+            except BenchError:  # nothing to go on with; after Ctrl-C there is
+                run.journal.discard()
+                raise
     return report
 
 
@@ -151,7 +155,7 @@ class _Run:
     def _explain(self, report: Reduction, engine: Engine) -> None:
         assert engine.best is not None
         try:
-            explain(report, engine.best, engine.oracle, self.request.progress)
+            explain(report, self.request, engine.best, engine.oracle)
             self.around = WayAround(self.request, self.proof, self.model, report).find()
         except KeyboardInterrupt as stop:  # the reproducer is there, and goes back
             report.interrupted = stop.args[0] if stop.args else int(signal.SIGINT)

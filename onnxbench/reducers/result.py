@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from onnxbench.core.compare import Difference
 from onnxbench.core.graph import Node
+from onnxbench.reducers.catalogue import Known
+from onnxbench.reducers.releases import Release
 
 SCHEMA = "onnxbench.reduce/1"
 
@@ -83,6 +85,8 @@ class Reduction:
         suspects: the nodes that are wrong by themselves, the worst first, for wrong numbers.
         lowest_failing: the suspect at the lowest optimization level that fails, as one would type it; "" if unknown.
         cured_by_disabling: optimizations of the suspect of which switching off any one makes the reproducer pass.
+        releases: what the reproducer does on other releases of the suspect; `since` says which was the first to fail.
+        known: reported failures that the reproducer looks like.
         workarounds: what was seen to work on the whole model; `workaround` is the rewritten model's file, if one was asked for.
         by_products: other failures that candidates showed, with their counts.
         notes: what the reader should know, as sentences.
@@ -113,6 +117,9 @@ class Reduction:
     suspects: list[Suspect] = field(default_factory=list)
     lowest_failing: str = ""
     cured_by_disabling: list[str] = field(default_factory=list)
+    releases: list[Release] = field(default_factory=list)
+    since: str = ""
+    known: list[Known] = field(default_factory=list)
     workarounds: list[Workaround] = field(default_factory=list)
     workaround: str | None = None
     by_products: dict[str, int] = field(default_factory=dict)
