@@ -175,6 +175,8 @@ class _Run:
         report.nodes_after, report.all_nodes_after = count_nodes(best.piece.model.proto)
         report.checks = oracle.checks
         report.suspects = [Suspect.of(suspicion.nodes, suspicion.isolated) for suspicion in search.suspicions]
+        if report.suspects and not report.interrupted:
+            _add_cumulative(report, search)
         report.culprits = [Culprit.of(node) for node in best.nodes]
         report.differences = [difference.to_dict() for difference in best.answer.differences]
         if best.answer.outcome is not None and not best.answer.outcome.ok:
@@ -185,6 +187,13 @@ class _Run:
             report.notes.append(f"{', '.join(drawn)} draws random numbers, which two runtimes draw differently")
         if self.proof.failed < self.proof.runs:
             report.notes.append(f"flaky: the original failed {self.proof.failed} of {self.proof.runs} runs")
+
+
+def _add_cumulative(report: Reduction, search: Search) -> None:
+    along = search.errors_along()
+    for suspect, suspicion in zip(report.suspects, search.suspicions, strict=True):
+        difference = along.get(suspicion.nodes[-1].index)
+        suspect.cumulative = difference.to_dict() if difference is not None else None
 
 
 def _save_workaround(request: Request, model: Model, report: Reduction) -> None:
