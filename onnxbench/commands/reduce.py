@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from onnxbench.reducers.request import Request
     from onnxbench.reducers.result import Reduction
 
+#: The panel of `--help` for the shrinking passes.
+SHRINK = "How to shrink"
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -56,11 +59,39 @@ def reduce(
     atol: options.Atol = None,
     timeout: options.Timeout = 60.0,
     max_memory: options.MaxMemory = "80%",
+    passes: Annotated[
+        str | None,
+        typer.Option("--passes", metavar="NAME,...", rich_help_panel=SHRINK, help="Shrink by these passes only."),
+    ] = None,
+    skip_pass: Annotated[
+        list[str] | None,
+        typer.Option("--skip-pass", metavar="NAME", rich_help_panel=SHRINK, help="Shrink without this pass."),
+    ] = None,
+    list_passes: Annotated[
+        bool,
+        typer.Option(
+            "--list-passes",
+            rich_help_panel=SHRINK,
+            callback=lambda ctx, given: _list_passes(ctx) if given else given,
+            help="Say what the passes are, and end.",
+        ),
+    ] = False,
+    anonymize: Annotated[
+        bool,
+        typer.Option(
+            "--anonymize",
+            rich_help_panel=SHRINK,
+            help="Drop names, docs and values that the failure does not need.",
+        ),
+    ] = False,
     bundle: options.Folder = None,
     output: options.Output = None,
     force: options.Force = False,
     allow_lossy: options.AllowLossy = False,
-    json: options.Json = False,
+    json: Annotated[
+        bool,  # read before --list-passes, which answers at once
+        typer.Option("--json", is_eager=True, rich_help_panel=options.SHOW, help="Print one JSON object."),
+    ] = False,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
     color: options.Color = "auto",
@@ -77,12 +108,14 @@ def reduce(
     from onnxbench.core.select import select
     from onnxbench.reducers.reduce import reduce as run_reduction
     from onnxbench.reducers.request import Request
+    from onnxbench.reducers.shrinking import choose_passes
     from onnxbench.reducers.trusted import trusted_by_default
     from onnxbench.render import console, markdown
     from onnxbench.runtimes.find import find
 
     _parse.refuse_json_beside_stream(json, output)
     out = console.console(color)
+    chosen_passes = choose_passes(passes.split(",") if passes is not None else None, skip_pass or ())
     suspect = find(runtime)
     trusted = [find(text) for text in against] if against else trusted_by_default(suspect)
     loaded = load(model)
@@ -98,6 +131,8 @@ def reduce(
         tolerance=Tolerance(rtol, atol),
         limits=_parse.limits(timeout, max_memory),
         within=(lambda v: [node for node in v.order if node.index in chosen]) if within is not None else None,
+        passes=[entry.name for entry in chosen_passes],
+        anonymize=anonymize,
         bundle=folder,
         output=output,
         force=force,
@@ -111,6 +146,19 @@ def reduce(
     finally:
         progress.close()
     return _finish(report, request, json, out)
+
+
+def _list_passes(context: typer.Context) -> None:
+    """Print the passes in their order, and end."""
+    from onnxbench.reducers.passes import catalogue
+
+    passes = list(catalogue().values())
+    if context.params.get("json"):
+        rows = [{"name": entry.name, "sentence": entry.sentence} for entry in passes]
+        typer.echo(json_format.dumps({"schema": "onnxbench.passes/1", "passes": rows}))
+    else:
+        typer.echo("\n".join(f"{entry.name:<14}{entry.sentence}" for entry in passes))
+    raise typer.Exit
 
 
 def _finish(report: Reduction, request: Request, json: bool, out: Console) -> int:

@@ -27,8 +27,10 @@ from onnxbench.reducers.flatten import flatten
 from onnxbench.reducers.handing import hand_back
 from onnxbench.reducers.oracle import Oracle
 from onnxbench.reducers.prove import Proof, prove
+from onnxbench.reducers.reproducer import stored_bytes
 from onnxbench.reducers.request import Request
 from onnxbench.reducers.result import Culprit, Reduction
+from onnxbench.reducers.shrinking import Shrunk, choose_passes, shrink
 from onnxbench.runtimes.base import Limits, Runtime
 
 #: A candidate of a hanging model waits this share of the timeout, at least so many seconds; the confirmation waits it all.
@@ -56,6 +58,7 @@ def reduce(request: Request) -> Reduction:
         bundle.refuse_taken(request.bundle, request.force)
     if request.output is not None and request.output != "-":
         refuse_target(Path(request.output).absolute(), request.force)
+    choose_passes(request.passes, ())  # before the search: a name may be none
     started = time.monotonic()
     model = slim(request.model)
     if request.output is not None and request.output != "-" and not request.allow_lossy:
@@ -78,6 +81,8 @@ class _Run:
     proof: Proof = field(default_factory=Proof)
     oracle: Oracle | None = None
     engine: Engine | None = None
+    shrunk: Shrunk | None = None
+    began: float = field(default_factory=time.monotonic)
 
     def start(self) -> Reduction:
         """Prove the failure."""
@@ -97,6 +102,7 @@ class _Run:
             runs=self.proof.runs,
             nodes_before=top,
             all_nodes_before=everything,
+            bytes_before=stored_bytes(request.model),
         )
         report.judge = self.proof.judge
         report.versions = versions([request.suspect, *request.trusted])
@@ -112,11 +118,12 @@ class _Run:
         try:
             self._search()
             report.status = "minimal"
+            self._shrink()
         except KeyboardInterrupt as stop:
             report.interrupted = stop.args[0] if stop.args else int(signal.SIGINT)
         if self.engine is None or self.engine.best is None:
             raise KeyboardInterrupt(report.interrupted)
-        self._describe(report, self.engine.best)
+        self._describe(report, self.shrunk.found if self.shrunk is not None else self.engine.best)
 
     def _search(self) -> None:
         view = GraphView(self.model.proto, self.model.proto.graph)
@@ -131,6 +138,16 @@ class _Run:
         assert self.engine is not None
         self._set_randomness_aside(self.engine)
         self.engine.minimise()
+
+    def _shrink(self) -> None:
+        """Make what is left smaller in every other way."""
+        request = self.request
+        assert self.engine is not None
+        assert self.engine.best is not None
+        self.shrunk = Shrunk(self.engine.best)
+        passes = choose_passes(request.passes, (), anonymize=request.anonymize)
+        spent = time.monotonic() - self.began
+        shrink(self.engine.best, self.engine.oracle, passes, request.tick, spent, self.shrunk)
 
     def _question(self) -> Oracle:
         request, proof = self.request, self.proof
@@ -217,7 +234,8 @@ class _Run:
         """Write what was asked for."""
         assert self.engine is not None
         assert self.engine.best is not None
-        hand_back(self.request, self.proof, self.engine.best, report)
+        best = self.shrunk.found if self.shrunk is not None else self.engine.best
+        hand_back(self.request, self.proof, best, report)
 
     def _tell(self, engine: Engine) -> None:
         left = len(engine.best.nodes) if engine.best is not None else len(engine.view.nodes)
@@ -226,10 +244,13 @@ class _Run:
     def _describe(self, report: Reduction, best: Found) -> None:
         assert self.engine is not None
         report.nodes_after, report.all_nodes_after = count_nodes(best.piece.model.proto)
+        report.bytes_after = stored_bytes(best.piece.model)
         report.checks = self.engine.oracle.checks
         report.culprits = [
             Culprit(node.proto.name, node.proto.op_type, next(iter(node.outputs), "")) for node in best.nodes
         ]
+        if self.shrunk is not None:
+            report.passes, report.notes = self.shrunk.records, list(self.shrunk.notes)
         report.differences = [difference.to_dict() for difference in best.answer.differences]
         if best.answer.outcome is not None and not best.answer.outcome.ok:
             report.message = best.answer.outcome.message[:_LONGEST]

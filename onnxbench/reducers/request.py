@@ -26,6 +26,8 @@ class Request:
         tolerance: for numbers.
         limits: timeout and memory cap of one run.
         within: search only among these nodes, chosen from a view of `model`; None for all.
+        passes: names of the shrinking passes to run; None for all, none for a model whose nodes are as they were.
+        anonymize: leave nothing of names, docs and values that the failure does not need.
         bundle: folder to write the reproducer to, or None.
         output: file to write the reduced model to, or None; formats as `core.model.save` has them.
         force: replace what is there.
@@ -42,6 +44,8 @@ class Request:
     tolerance: Tolerance = field(default_factory=Tolerance)
     limits: Limits = field(default_factory=Limits)
     within: Callable[[GraphView], Sequence[Node]] | None = None
+    passes: Sequence[str] | None = None
+    anonymize: bool = False
     bundle: Path | None = None
     output: str | None = None
     force: bool = False

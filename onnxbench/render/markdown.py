@@ -20,7 +20,8 @@ def reduction(report: Reduction, model: Model) -> str:
         [
             f"# {_headline(report)}",
             "",
-            f"Reduced from {report.nodes_before} nodes to {report.nodes_after} by onnxbench "
+            f"Reduced by onnxbench from {report.nodes_before} nodes to {report.nodes_after}, "
+            f"and from {report.bytes_before} bytes to {report.bytes_after} "
             f"({'1-minimal, verified' if report.status == 'minimal' else 'best so far, the search was stopped'}; "
             f"{report.checks} checks). The failure was seen in {report.failed} of {report.runs} runs of the original.",
             "",
@@ -32,7 +33,7 @@ def reduction(report: Reduction, model: Model) -> str:
             "",
             "## What fails",
             "",
-            "| node | operator | makes |",
+            "| node of the original | operator | makes |",
             "|---|---|---|",
             *(f"| {_cell(c.name)} | {_cell(c.operator)} | {_cell(c.output)} |" for c in report.culprits),
             "",
