@@ -67,7 +67,7 @@ def _weight(attribute: AttributeProto) -> int:
     numbers = [*attribute.ints, *attribute.floats]
     numbers += [attribute.i] if attribute.type == AttributeProto.INT else []
     numbers += [attribute.f] if attribute.type == AttributeProto.FLOAT else []
-    return 0 if attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) else 10 + sum(map(digits, numbers))
+    return 0 if attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) else 10 + sum(digits(n) if n else 0 for n in numbers)
 
 
 def _long_dims(dims: object) -> int:
@@ -99,7 +99,7 @@ def _oddness_of(reproducer: Reproducer, tensor: TensorProto) -> int:
 
 
 def oddness(array: Array) -> int:
-    """How odd the numbers of an array are: 0 for zeros, 1 for each one, more with each sign and digit and other number."""
+    """How odd the numbers of an array are: 0 for ones, 1 for each zero, more with each sign and digit and other number."""
     if array.dtype.kind in "OUS" or array.dtype.kind == "c":
         return sum(min(len(str(item)), _ODD) for item in array.reshape(-1)[:_LOOKED_AT].tolist())
     if array.size > _LOOKED_AT:
@@ -111,9 +111,9 @@ def oddness(array: Array) -> int:
 
 
 def digits(number: float) -> int:
-    """How odd a number is: 0 for 0, 1 for 1, else by its sign, its digits, and whether it is whole."""
+    """How odd a number is: 0 for 1, 1 for 0, which hides much, else by its sign, its digits, and whether it is whole."""
     if number in (0, 1):
-        return int(number)
+        return int(number == 0)
     if number != number or number in (np.inf, -np.inf):
         return _ODD
     significant = f"{abs(number):.6e}".partition("e")[0].replace(".", "").rstrip("0")

@@ -56,7 +56,6 @@ def _bypassed(best: Reproducer, at: int, i: int) -> Reproducer | None:
     node = scope.node[i]
     source, outputs = next((name for name in node.input if name), ""), [name for name in node.output if name]
     del scope.node[i]
-    _drop_dead(scope)
     returned = _returned(scope)
     for name in outputs:
         if not source and (name in returned or any(name in reader.input for reader in scope.node)):
@@ -67,6 +66,7 @@ def _bypassed(best: Reproducer, at: int, i: int) -> Reproducer | None:
         else:
             for output in scope.output:
                 output.name = source if output.name == name else output.name
+    _drop_dead(scope)
     return tidied(best, proto)
 
 
