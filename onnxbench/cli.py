@@ -19,6 +19,9 @@ import typer
 from onnxbench import __version__, commands
 from onnxbench.errors import BenchError, escape
 
+#: 128 + SIGPIPE, written out for systems that lack the signal.
+_SIGPIPE = 141
+
 app = typer.Typer(
     name="onnxbench",
     help="A bench for surgery on ONNX models and for debugging them.",
@@ -94,11 +97,15 @@ def run() -> int:
         return _fail(error.exit_code, error.to_dict())
     except KeyboardInterrupt as stop:
         number = stop.args[0] if stop.args else int(signal.SIGINT)
-        _say("interrupted; nothing was written")
+        clear = "\r\x1b[2K" if sys.stderr.isatty() else ""  # of a line of progress
+        _say(f"{clear}interrupted; nothing was written")
         return 128 + number
-    except BrokenPipeError:  # the reader of our output has gone, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except BrokenPipeError:
+        return _unread()
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # Rich makes one of the other
+            return _unread()
+        raise
     except MemoryError:
         return _fail(4, {"code": "OB404", "message": "out of memory", "hint": ""})
     except OSError as error:
@@ -125,6 +132,15 @@ def _invoke() -> Any:
         return end.exit_code
 
 
+def _unread() -> int:
+    """The exit code when the reader of our output has gone, as `head` does: what a shell says of SIGPIPE.
+
+    Not 0: nobody has been told the whole, and a report that was cut short must not pass a check of CI.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is buffered yet goes somewhere
+    return _SIGPIPE
+
+
 def _terminate(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt(number)
 
@@ -146,8 +162,12 @@ def _fail(exit_code: int, error: dict[str, str]) -> int:
     if "--json" in sys.argv[1:]:
         import json
 
-        with contextlib.suppress(OSError):  # the reader has gone, or the disk is full
+        try:
             print(json.dumps({"schema": "onnxbench.error/1", "error": error}), flush=True)
+        except BrokenPipeError:
+            exit_code = _unread()
+        except OSError:  # the disk is full
+            pass
     hint = f"\n  hint: {escape(error['hint'])}" if error["hint"] else ""
     _say(f"error[{error['code']}]: {escape(error['message'])}{hint}")
     return exit_code

@@ -19,6 +19,7 @@ CODES: dict[str, str] = {
     "OB204": "a selection cannot be read",
     "OB205": "a runtime's name or option cannot be read",
     "OB206": "the inputs do not fit the model",
+    "OB207": "there is no journal to go on with, or it is of another reduction",
     "OB301": "no such file, or not a file",
     "OB302": "not a readable model",
     "OB303": "no such name in the model",
@@ -31,6 +32,7 @@ CODES: dict[str, str] = {
     "OB402": "the disk is full or not writable",
     "OB403": "a worker process could not start",
     "OB404": "out of memory",
+    "OB405": "a check cannot start, or cannot tell",
     "OB501": "the result did not verify, and nothing was written",
     "OB701": "a bug of onnxbench",
 }

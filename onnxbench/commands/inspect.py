@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json as json_format
-from dataclasses import dataclass, replace
+import shlex
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -114,6 +115,7 @@ class _Ask:
     everything: bool
     json: bool
     out: Console
+    taken: set[str] = field(default_factory=set)
 
     def inspect(self, model: Model) -> Inspection:
         from onnxbench.inspecting.inspect import inspect as run
@@ -129,7 +131,7 @@ class _Ask:
         )
 
     def inspect_as_far_as_it_fits(self, model: Model) -> Inspection:
-        """One of many models: sizes for what it does not have are for others."""
+        """One of many models: sizes for what it does not have are for others; what it has is noted in `taken`."""
         from onnxbench.core.sizes import symbols
 
         shapes, dims = self.sizes
@@ -141,6 +143,7 @@ class _Ask:
             {name: shape for name, shape in shapes.items() if name in inputs},
             {name: size for name, size in dims.items() if name in known},
         )
+        self.taken.update(*fitting)
         return replace(self, sizes=fitting).inspect(model)
 
     def shapes(self, model: Model) -> Shapes:
@@ -199,23 +202,40 @@ def _table(ask: _Ask, paths: list[str], progress: Progress) -> int:
 
     zoo = inspect_all(paths, ask.inspect_as_far_as_it_fits, tell)
     progress.close()
-    verdict = _zoo_verdict(zoo)
+    verdict = _zoo_verdict(zoo) or _untaken(ask, zoo)
     if ask.json:
         ask.say({**zoo.to_dict(), **({"error": verdict} if verdict else {})})
     else:
         print_zoo(zoo, ask.out, everything=ask.everything)
         if verdict:
             _say(verdict)
-    return zoo.exit_code
+    return zoo.exit_code or (3 if verdict else 0)
 
 
 def _zoo_verdict(zoo: Zoo) -> dict[str, str] | None:
     if not zoo.exit_code:
         return None
     wrong = sum(model.exit_code != 0 for model in zoo.models)
-    what = "have problems that --fail-on names" if zoo.exit_code == 1 else "are invalid, or cannot be read"
-    message = f"{wrong} of {len(zoo.models)} models {what}"
-    return {"code": "OB105" if zoo.exit_code == 1 else "OB305", "message": message, "hint": ""}
+    code, what = {
+        1: ("OB105", "have problems that --fail-on names"),
+        2: ("OB206", "do not take the sizes that were given"),
+    }.get(zoo.exit_code, ("OB305", "are invalid, or cannot be read"))
+    return {"code": code, "message": f"{wrong} of {len(zoo.models)} models {what}", "hint": ""}
+
+
+def _untaken(ask: _Ask, zoo: Zoo) -> dict[str, str] | None:
+    """A size that is for none of the models is a slip of the pen."""
+    from onnxbench.core.nearest import not_found
+    from onnxbench.inspecting.header import Interface
+
+    inputs: list[Interface] = [value for report in zoo.shown for value in report.header.inputs]
+    symbols = {dim for value in inputs for dim in value.dims or () if isinstance(dim, str)}
+    known = (("input", ask.sizes[0], {value.name for value in inputs}), ("symbolic dim", ask.sizes[1], symbols))
+    for kind, given, there in known:
+        for name in given:
+            if name not in ask.taken:
+                return not_found(kind, name, sorted(there), where="these models").to_dict()
+    return None
 
 
 def _answer(ask: _Ask, path: str, *, find: str | None, node: str | None, value: str | None, diff: str | None) -> int:
@@ -239,7 +259,7 @@ def _answer(ask: _Ask, path: str, *, find: str | None, node: str | None, value: 
                 _say(verdict["error"])
         return difference.exit_code
     if find is None and node is None and value is None:
-        return _text(ask, model)
+        return _text(ask, model, path)
     view, shapes = GraphView(model.proto, model.proto.graph), ask.shapes(model)
     if find is not None:
         found = look.look_for(view, shapes, find)
@@ -254,19 +274,20 @@ def _answer(ask: _Ask, path: str, *, find: str | None, node: str | None, value: 
     return 0
 
 
-def _text(ask: _Ask, model: Model) -> int:
-    from onnxbench.errors import ModelError
+def _text(ask: _Ask, model: Model, path: str) -> int:
+    from onnxbench.errors import ModelError, escape
     from onnxbench.inspecting.elided import elided_text
 
     text = elided_text(model.proto, timeout=ask.limits.timeout, memory=ask.limits.memory)
     if text is None:
-        raise ModelError(
-            "OB305", f"ONNX cannot print {model.label}", hint="onnxbench inspect shows what is wrong with it"
-        )
+        hint = f"onnxbench inspect {shlex.quote(path)} says what is wrong with it, --find '?*' lists what is in it"
+        raise ModelError("OB305", f"ONNX cannot print {model.label}", hint=hint)
     if ask.json:
         ask.say({"schema": "onnxbench.text/1", "text": text})
     else:
-        typer.echo(text, nl=False)
+        if count := len(model.proto.graph.sparse_initializer):
+            typer.echo(f"note: ONNX text cannot show sparse initializers, and there are {count}", err=True)
+        typer.echo("\n".join(escape(line) for line in text.splitlines()))  # names must not steer a terminal
     return 0
 
 

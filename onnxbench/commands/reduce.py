@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json as json_format
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from onnxbench.commands import _options as options
+from onnxbench.commands import _reduce_options as own
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from onnxbench.core.graph import GraphView, Node
+    from onnxbench.core.values import Value
     from onnxbench.reducers.request import Request
     from onnxbench.reducers.result import Reduction
-
-#: The panel of `--help` for the shrinking passes.
-SHRINK = "How to shrink"
+    from onnxbench.runtimes.base import Limits, Runtime
 
 
 def register(app: typer.Typer) -> None:
@@ -28,28 +30,13 @@ def register(app: typer.Typer) -> None:
 
 def reduce(
     model: options.Source,
-    runtime: Annotated[
-        str,
-        typer.Option("-r", "--runtime", metavar="SUSPECT", rich_help_panel=options.RUN, help="The runtime that fails."),
-    ] = "onnxruntime",
-    against: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--against",
-            metavar="TRUSTED",
-            rich_help_panel=options.RUN,
-            help="Who is right (default: the suspect without optimizations, then the reference).",
-        ),
-    ] = None,
-    within: Annotated[
-        str | None,
-        typer.Option(
-            "--within",
-            metavar="SELECTION",
-            rich_help_panel=options.RUN,
-            help="Search only here: scope=/layer3, op=Conv, ...",
-        ),
-    ] = None,
+    runtime: own.Suspect = "onnxruntime",
+    against: own.Against = None,
+    expected: own.Expected = None,
+    check: own.Check = None,
+    fail_code: own.FailCode = None,
+    fail_regex: own.FailRegex = None,
+    fail_any: own.FailAny = False,
     inputs: options.Inputs = None,
     shape: options.Shapes = None,
     dim: options.Dims = None,
@@ -59,106 +46,187 @@ def reduce(
     atol: options.Atol = None,
     timeout: options.Timeout = 60.0,
     max_memory: options.MaxMemory = "80%",
-    passes: Annotated[
-        str | None,
-        typer.Option("--passes", metavar="NAME,...", rich_help_panel=SHRINK, help="Shrink by these passes only."),
-    ] = None,
-    skip_pass: Annotated[
-        list[str] | None,
-        typer.Option("--skip-pass", metavar="NAME", rich_help_panel=SHRINK, help="Shrink without this pass."),
-    ] = None,
-    list_passes: Annotated[
-        bool,
-        typer.Option(
-            "--list-passes",
-            rich_help_panel=SHRINK,
-            callback=lambda ctx, given: _list_passes(ctx) if given else given,
-            help="Say what the passes are, and end.",
-        ),
-    ] = False,
-    anonymize: Annotated[
-        bool,
-        typer.Option(
-            "--anonymize",
-            rich_help_panel=SHRINK,
-            help="Drop names, docs and values that the failure does not need.",
-        ),
-    ] = False,
+    within: own.Within = None,
+    prove: own.OnlyProve = False,
+    git_bisect: own.GitBisect = False,
+    localize_only: own.LocalizeOnly = False,
+    time_limit: own.TimeLimit = None,
+    max_checks: own.MaxChecks = None,
+    resume: own.Resume = False,
+    passes: own.Passes = None,
+    skip_pass: own.SkipPass = None,
+    list_passes: own.ListPasses = False,
+    anonymize: own.Anonymize = False,
     bundle: options.Folder = None,
     output: options.Output = None,
     force: options.Force = False,
     allow_lossy: options.AllowLossy = False,
-    json: Annotated[
-        bool,  # read before --list-passes, which answers at once
-        typer.Option("--json", is_eager=True, rich_help_panel=options.SHOW, help="Print one JSON object."),
-    ] = False,
+    json: own.Json = False,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
     color: options.Color = "auto",
 ) -> int:
     """Reduce a failing model to the fewest nodes that still fail the same way.
 
-    Takes wrong numbers (against a trusted runtime), load errors, run errors, crashes and hangs. Writes a folder with
-    the reduced model, its inputs, a report, and repro.py, which fails again by itself.
+    Takes wrong numbers (against a trusted runtime), load errors, run errors, crashes and hangs, and whatever a command
+    of yours calls a failure (--check). Writes a folder with the reduced model, its inputs, a report, and repro.py, which
+    fails again by itself.
     """
     from onnxbench.commands import _parse
     from onnxbench.core.compare import Tolerance
     from onnxbench.core.graph import GraphView
     from onnxbench.core.model import load
-    from onnxbench.core.select import select
-    from onnxbench.reducers.reduce import reduce as run_reduction
-    from onnxbench.reducers.request import Request
+    from onnxbench.reducers.request import Budget, Request
     from onnxbench.reducers.shrinking import choose_passes
-    from onnxbench.reducers.trusted import trusted_by_default
     from onnxbench.render import console, markdown
-    from onnxbench.runtimes.find import find
 
+    if git_bisect and not prove:
+        raise _usage("--git-bisect is for --prove")
     _parse.refuse_json_beside_stream(json, output)
     out = console.console(color)
-    chosen_passes = choose_passes(passes.split(",") if passes is not None else None, skip_pass or ())
-    suspect = find(runtime)
-    trusted = [find(text) for text in against] if against else trusted_by_default(suspect)
-    loaded = load(model)
-    view = GraphView(loaded.proto, loaded.proto.graph)
-    folder = bundle or (_default_bundle(model) if output is None else None)
-    chosen = {node.index for node in select(view, within).node_set(view)} if within is not None else set()
     progress = console.Progress(quiet, verbose)
-    request = Request(
-        model=loaded,
-        feeds=_parse.feeds(view, inputs, shape, dim, range_, seed),
-        suspect=suspect,
-        trusted=trusted,
-        tolerance=Tolerance(rtol, atol),
-        limits=_parse.limits(timeout, max_memory),
-        within=(lambda v: [node for node in v.order if node.index in chosen]) if within is not None else None,
-        passes=[entry.name for entry in chosen_passes],
-        anonymize=anonymize,
-        bundle=folder,
-        output=output,
-        force=force,
-        allow_lossy=allow_lossy,
-        documents={"REPORT.md": markdown.reduction, "report.json": lambda report, _: _json(report)},
-        progress=progress.step,
-        tick=progress.tick,
-    )
+
+    def request() -> Request:
+        shrinking = choose_passes(passes.split(",") if passes is not None else None, skip_pass or ())
+        suspect = _suspect(runtime, check, fail_code, fail_regex, fail_any)
+        limits = _parse.limits(timeout, max_memory)
+        loaded = load(model)
+        view = GraphView(loaded.proto, loaded.proto.graph)
+        feeds = _feeds(suspect, lambda: _parse.feeds(view, inputs, shape, dim, range_, seed))
+        trusted, told = _trusted(suspect, against or [], feeds, limits)
+        folder = None if prove or localize_only else _bundle(model, bundle, output, resume)
+        return Request(
+            model=loaded,
+            feeds=feeds,
+            suspect=suspect,
+            trusted=trusted,
+            expected=_expected(expected, told, view),
+            tolerance=Tolerance(rtol, atol),
+            limits=limits,
+            budget=Budget(time_limit, max_checks),
+            within=_chosen(within, view),
+            localize_only=localize_only,
+            only_prove=prove,
+            passes=[entry.name for entry in shrinking],
+            anonymize=anonymize,
+            bundle=folder,
+            journal=folder.with_name(f"{folder.name}.journal") if folder is not None else None,
+            resume=resume,
+            output=output,
+            force=force or resume,
+            allow_lossy=allow_lossy,
+            documents={"REPORT.md": markdown.reduction, "report.json": lambda report, _: _json(report)},
+            progress=progress.step,
+            tick=progress.tick,
+        )
+
+    return _run(request, progress.close, json, out, git_bisect)
+
+
+def _run(request: Callable[[], Request], close: Callable[[], None], json: bool, out: Console, git_bisect: bool) -> int:
+    from onnxbench.errors import BenchError
+    from onnxbench.reducers.reduce import reduce as run_reduction
+
     try:
-        report = run_reduction(request)
+        asked = request()
+        report = run_reduction(asked)
+    except BenchError as error:
+        if not git_bisect:
+            raise
+        typer.echo(f"cannot tell: error[{error.code}]: {error.message}", err=True)
+        return 125
     finally:
-        progress.close()
-    return _finish(report, request, json, out)
+        close()
+    code = _finish(report, asked, json, out)
+    return {0: 1, 1: 0}.get(code, code) if git_bisect else code
 
 
-def _list_passes(context: typer.Context) -> None:
-    """Print the passes in their order, and end."""
-    from onnxbench.reducers.passes import catalogue
+def _suspect(runtime: str, check: str | None, codes: list[int] | None, pattern: str | None, anything: bool) -> Runtime:
+    from onnxbench.runtimes.command import Command, Criterion
+    from onnxbench.runtimes.find import find
 
-    passes = list(catalogue().values())
-    if context.params.get("json"):
-        rows = [{"name": entry.name, "sentence": entry.sentence} for entry in passes]
-        typer.echo(json_format.dumps({"schema": "onnxbench.passes/1", "passes": rows}))
-    else:
-        typer.echo("\n".join(f"{entry.name:<14}{entry.sentence}" for entry in passes))
-    raise typer.Exit
+    if check is None:
+        if codes or pattern is not None or anything:
+            raise _usage("--fail-code, --fail-regex and --fail-any are for --check")
+        return find(runtime)
+    if anything and (codes or pattern is not None):
+        raise _usage("--fail-any takes every failure; leave out --fail-code and --fail-regex")
+    if runtime != "onnxruntime":
+        raise _usage("--check tells what fails, and so does -r: give one of them")
+    return Command(check, Criterion(tuple(codes or ()), pattern or "", anything))
+
+
+def _usage(message: str) -> Exception:
+    from onnxbench.errors import UsageError
+
+    return UsageError("OB201", message, hint="onnxbench reduce --help")
+
+
+def _feeds(suspect: Runtime, read: Callable[[], dict[str, Value]]) -> dict[str, Value]:
+    """The inputs; none if they cannot be had, and the suspect needs none."""
+    from onnxbench.errors import ModelError
+
+    try:
+        return read()
+    except ModelError:
+        if suspect.needs_feeds:
+            raise
+        return {}
+
+
+def _trusted(
+    suspect: Runtime, against: Sequence[str], feeds: dict[str, Value], limits: Limits
+) -> tuple[list[Runtime], dict[str, Value] | None]:
+    """Who is right, and what another model gives, if one is named."""
+    from onnxbench.core.model import load
+    from onnxbench.errors import ModelError
+    from onnxbench.reducers.trusted import trusted_by_default
+    from onnxbench.runtimes.find import find
+
+    models = [text for text in against if text.endswith(".onnx") and Path(text).is_file()]
+    named = [suspect if text == "itself" else find(text) for text in against if text not in models]
+    told: dict[str, Value] | None = None
+    for text in models:
+        plain = find("onnxruntime:opt=disable")
+        outcome = plain.run(load(text), feeds, limits=limits)
+        if not outcome.ok:
+            raise ModelError("OB308", f"{text} tells nothing of what is right: it {outcome.sentence()}")
+        told = outcome.outputs
+    return named or trusted_by_default(suspect), told
+
+
+def _expected(text: str | None, told: dict[str, Value] | None, view: GraphView) -> dict[str, Value] | None:
+    from onnxbench.core.expected import read_expected
+
+    if text is None:
+        return told
+    if told is not None:
+        raise _usage("--expected gives right outputs, and so does another model: give one of them")
+    return read_expected(text, view)
+
+
+def _chosen(within: str | None, view: GraphView) -> Callable[[GraphView], list[Node]] | None:
+    from onnxbench.core.select import select
+
+    if within is None:
+        return None
+    chosen = {node.index for node in select(view, within).node_set(view)}
+    return lambda seen: [node for node in seen.order if node.index in chosen]
+
+
+def _bundle(model: str, bundle: Path | None, output: str | None, resume: bool) -> Path | None:
+    """Where the bundle goes: MODEL.repro in the working folder, with a number if that is there, unless a search goes on."""
+    from onnxbench.reducers.bundle import numbered
+
+    if bundle is not None or output is not None:
+        if resume and bundle is None:
+            raise _usage("--resume goes on with a bundle's search: give --bundle")
+        return bundle
+    stem = "model" if model == "-" else Path(model).stem
+    places = numbered(Path(f"{stem}.repro"))
+    if resume:
+        return next(places)
+    return next(place for place in places if not os.path.lexists(place))  # unlike Path.exists, for any name
 
 
 def _finish(report: Reduction, request: Request, json: bool, out: Console) -> int:
@@ -189,12 +257,3 @@ def _not_reproduced_hint(request: Request) -> str:
 
 def _json(report: Reduction) -> str:
     return json_format.dumps(report.to_dict(), indent=1, allow_nan=False) + "\n"
-
-
-def _default_bundle(model: str) -> Path:
-    """MODEL.repro in the working folder; with a number if that is there, for nobody asked for that very name."""
-    from onnxbench.reducers.bundle import numbered
-
-    stem = "model" if model == "-" else Path(model).stem
-    places = numbered(Path(f"{stem}.repro"))
-    return next(place for place in places if not os.path.lexists(place))  # unlike Path.exists, for any name

@@ -41,20 +41,22 @@ def _write(folder: Path, stem: str, values: Mapping[str, Value], order: Iterable
         (folder / f"{stem}_{i}.pb").write_bytes(proto.SerializeToString())
 
 
-def read_data_set(folder: Path, view: GraphView) -> dict[str, Value]:
+def read_data_set(folder: Path, view: GraphView, stem: str = "input") -> dict[str, Value]:
     """The inputs of a data set: by the names in the files if all are inputs, else by their numbers in graph order.
 
     Raises:
         ModelError: OB307 for a file that cannot be read.
         UsageError: OB206 if there are more files than inputs.
     """
-    files = sorted((int(m[1]), path) for path in folder.iterdir() if (m := re.fullmatch(r"input_(\d+)\.pb", path.name)))
+    files = sorted(
+        (int(m[1]), path) for path in folder.iterdir() if (m := re.fullmatch(rf"{stem}_(\d+)\.pb", path.name))
+    )
     named = [name for _, path in files if (name := _stored_name(path)) in view.inputs]
     if len(set(named)) == len(files):
         return {name: read_pb(path, view.inputs[name].type) for name, (_, path) in zip(named, files, strict=True)}
     order = list(fed_inputs(view))
     if files and files[-1][0] >= len(order):
-        raise UsageError("OB206", f"{quote(files[-1][1].name)} is one too many: the model has {len(order)} inputs")
+        raise UsageError("OB206", f"{quote(files[-1][1].name)} is one too many: the model has {len(order)} {stem}s")
     return {order[i]: read_pb(path, view.inputs[order[i]].type) for i, path in files}
 
 

@@ -10,7 +10,7 @@ from typing import BinaryIO
 from onnx import ModelProto
 
 from onnxbench.core import formats, saving, sources
-from onnxbench.errors import escape
+from onnxbench.errors import ModelError, escape
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,8 @@ def load(source: str | os.PathLike[str], *, stdin: BinaryIO | None = None) -> Mo
     """
     if os.fspath(source) == "-":
         return Model(formats.parse(sources.read_stream(stdin), "protobuf", "standard input"), label="standard input")
+    if not os.fspath(source):
+        raise ModelError("OB301", "the name of the model is empty", hint="a variable of the shell may be unset")
     given = Path(source)
     label = escape(given.name)
     proto = formats.parse(sources.read_file(given), formats.of_suffix(given), label)

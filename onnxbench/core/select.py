@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,13 +13,12 @@ from onnx import GraphProto, NodeProto, TensorProto
 from onnxbench.core.attributes import subgraphs
 from onnxbench.core.graph import GraphView, Node
 from onnxbench.core.nearest import nearest, not_found
+from onnxbench.core.scopes import exported_scopes
 from onnxbench.core.select_grammar import Combined, Expression, Term, parse
 from onnxbench.core.values import Dtype, dtype_in, dtype_name, dtype_of
 from onnxbench.errors import NameNotFound, UsageError, quote
 
 T = TypeVar("T")
-
-_SCOPES = "pkg.torch.onnx.name_scopes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,21 +148,9 @@ def _scope_test(scope: str) -> Callable[[NodeProto], bool]:
 
     def test(node: NodeProto) -> bool:
         name = node.name or next((output for output in node.output if output), "")
-        return inside(name) or any(inside(other) for other in _exported_scopes(node))
+        return inside(name) or any(inside(other) for other in exported_scopes(node))
 
     return test
-
-
-def _exported_scopes(node: NodeProto) -> Iterable[str]:
-    """The module names that PyTorch's exporter leaves: the text of a Python list."""
-    for entry in node.metadata_props:
-        if entry.key == _SCOPES:
-            try:
-                scopes = ast.literal_eval(entry.value)
-            except (ValueError, SyntaxError, RecursionError, MemoryError):
-                return ()
-            return [scope for scope in scopes if isinstance(scope, str)] if isinstance(scopes, list | tuple) else ()
-    return ()
 
 
 def _of_dtype(view: GraphView, name: str) -> _Picked:

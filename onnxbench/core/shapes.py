@@ -27,7 +27,7 @@ from onnxbench.core.shape_rules.making import stored
 from onnxbench.core.shape_rules.merging import read_type
 from onnxbench.core.shape_rules.symbols import Path, Symbols
 from onnxbench.core.shape_rules.walker import Walker
-from onnxbench.core.symbolic import Expr, Size
+from onnxbench.core.symbolic import Expr, Size, lone
 from onnxbench.core.types import run_inference
 
 #: A walk is done again with what it found to be unreliable left out, at most so often.
@@ -93,6 +93,16 @@ class Shapes:
         """The answers for the scope of a view: the main graph, a body, or a function call."""
         return Shapes(self.conflicts, self.made_up, self.note, self._facts, self._trips, _path(view), {})
 
+    def axes_of(self, symbols: set[str]) -> dict[str, tuple[str, int]]:
+        """Some value and the axis of it whose size each symbol is, in any scope; those of none are left out."""
+        found: dict[str, tuple[str, int]] = {}
+        for facts in self._facts.values():
+            for name, fact in facts.items():
+                for axis, dim in enumerate(fact.dims or ()):
+                    if (symbol := lone(dim)) in symbols:
+                        found.setdefault(symbol, (name, axis))
+        return found
+
     def _fact(self, name: str) -> Fact:
         path = self._here
         while True:
@@ -131,12 +141,13 @@ def propagate(
     Args:
         model: the model; it is not changed.
         dims: sizes of symbols, by name.
-        shapes: shapes of inputs, by name; what the file declares against them is not believed.
+        shapes: shapes of inputs, by name.
         timeout: seconds in all.
         memory: cap of the worker in bytes.
 
     Raises:
         NameNotFound: OB303 for an input or symbol that the model has not.
+        UsageError: OB206 if a shape does not fit its input, or a symbol is given two sizes.
     """
     started = time.monotonic()
 
@@ -144,9 +155,9 @@ def propagate(
         return None if timeout is None else max(0.5, timeout - (time.monotonic() - started))
 
     light = lighten(model)
-    values, trusting = pin(light, dims or {}, shapes or {})
+    values = pin(light, dims or {}, shapes or {})
     serialized = light.SerializeToString()
-    arguments = (serialized, values, trusting)
+    arguments = (serialized, values)
     budget = None if timeout is None else timeout / 2
     result = isolate.call_light(run_walk, (*arguments, True, None), timeout=budget, memory=memory)
     note = ""
@@ -176,9 +187,7 @@ _Answer = tuple[
 ]
 
 
-def run_walk(
-    serialized: bytes, values: Mapping[str, int], trusting: bool, single: bool, whole: bytes | None
-) -> _Answer:
+def run_walk(serialized: bytes, values: Mapping[str, int], single: bool, whole: bytes | None) -> _Answer:
     """Walk a model; for a worker. The last of the answer says whether something is left that onnx might know.
 
     A declared symbol that stands for two sizes at once, and dims of a file where one declaration is stale, are left out
@@ -188,6 +197,7 @@ def run_walk(
     inferred = ModelProto.FromString(whole) if whole is not None else None
     texts = frozenset(declared_texts(view.model))
     unreliable: set[str] = set()
+    trusting = True
     conflicts: dict[tuple[Path, str], tuple[TypeProto, TypeProto]] = {}
     for _ in range(_WALKS):
         symbols = Symbols(texts, values, set(unreliable))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 
 from onnxbench.core.symbolic import Size, floordiv, largest, modulo, smallest, symbol
 
@@ -10,10 +11,13 @@ from onnxbench.core.symbolic import Size, floordiv, largest, modulo, smallest, s
 def parse(text: str) -> Size | None:
     """The size that a dim_param says ("batch", "2*N", "past + seq"); None if it cannot be read as one.
 
-    A text that is no arithmetic is a symbol whole, as exporters use names such as "unk__12" and "a.b-c".
+    A text that is no arithmetic is a symbol whole, as exporters use names such as "unk__12" and "a.b-c". What prints as a
+    size reads back as the same: names that are no identifiers stand in quotes there (`'a.b-c' + 1`).
     """
     try:
-        return _from_tree(ast.parse(text.strip(), mode="eval").body)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python's own, on what is odd but no mistake of its
+            return _from_tree(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -22,8 +26,10 @@ def _from_tree(tree: ast.expr) -> Size:
     match tree:
         case ast.Name(id=name):
             return symbol(name)
-        case ast.Constant(value=int(number)):
-            return int(number)
+        case ast.Constant(value=str(name), kind=None):
+            return symbol(name)
+        case ast.Constant(value=int(number)) if not isinstance(number, bool):
+            return number
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return _from_tree(operand) * -1
         case ast.BinOp(left=left, op=operator, right=right):

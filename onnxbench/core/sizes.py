@@ -40,8 +40,7 @@ def fed_inputs(view: GraphView) -> dict[str, TypeProto]:
 
 def symbols(types: Iterable[TypeProto]) -> set[str]:
     """The symbols in the dims of types, those within expressions included."""
-    texts = {dim.dim_param for value_type in types for dim in dims_in(value_type) or () if dim.dim_param}
-    return texts | {name for text in texts for name in _names(text)}
+    return names_in(dim.dim_param for value_type in types for dim in dims_in(value_type) or () if dim.dim_param)
 
 
 def choose_sizes(view: GraphView, shapes: Mapping[str, Sequence[int]], dims: Mapping[str, int]) -> Sizes:
@@ -56,6 +55,24 @@ def choose_sizes(view: GraphView, shapes: Mapping[str, Sequence[int]], dims: Map
     """
     inputs = fed_inputs(view)
     _refuse_unknown(inputs, shapes, dims)
+    symbols = given_symbols(inputs, shapes, dims)
+    wanted = {(name, axis): size for name in inputs for axis, size in wanted_sizes(view, name).items()}
+    _fill_symbols(inputs, wanted, symbols)
+    chosen = {
+        name: tuple(shapes[name]) if name in shapes else _shape(name, value_type, wanted, symbols)
+        for name, value_type in inputs.items()
+    }
+    return Sizes(chosen, symbols)
+
+
+def given_symbols(
+    inputs: Mapping[str, TypeProto], shapes: Mapping[str, Sequence[int]], dims: Mapping[str, int]
+) -> dict[str, int]:
+    """The size of each symbol that the user's sizes settle, by dim_param.
+
+    Raises:
+        UsageError: OB206 if a shape does not fit its input, or a symbol is given two sizes.
+    """
     symbols = dict(dims)
     for name, shape in shapes.items():
         for axis, dim in enumerate(_fitting(name, inputs[name], shape)):
@@ -65,13 +82,18 @@ def choose_sizes(view: GraphView, shapes: Mapping[str, Sequence[int]], dims: Map
                     f"symbol {quote(dim.dim_param)} is {symbols[dim.dim_param]} and {shape[axis]} at once",
                     hint=f"give --dim {shlex.quote(dim.dim_param)}=... and --shape the same size",
                 )
-    wanted = {(name, axis): size for name in inputs for axis, size in wanted_sizes(view, name).items()}
-    _fill_symbols(inputs, wanted, symbols)
-    chosen = {
-        name: tuple(shapes[name]) if name in shapes else _shape(name, value_type, wanted, symbols)
-        for name, value_type in inputs.items()
-    }
-    return Sizes(chosen, symbols)
+    for text in symbols:
+        size = evaluate(_calculation(text) or 0, symbols)
+        if _names(text) and isinstance(size, int) and size != symbols[text]:
+            hint = f"leave out one of --dim {shlex.quote(text)}=... and --shape"
+            raise UsageError("OB206", f"symbol {quote(text)} is {symbols[text]} and {size} at once", hint=hint)
+    return symbols
+
+
+def names_in(texts: Iterable[str]) -> set[str]:
+    """Symbols: each text whole, and those within expressions."""
+    known = set(texts)
+    return known | {name for text in known for name in _names(text)}
 
 
 def dims_in(value_type: TypeProto) -> Sequence[TensorShapeProto.Dimension] | None:

@@ -22,6 +22,8 @@ def read_file(path: Path) -> bytes:
     """
     try:
         status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            os.scandir(path).close()  # why it cannot be read comes before what it is
         _refuse_irregular(path, status.st_mode)
         if status.st_size > formats.LIMIT and formats.of_suffix(path) == "protobuf":
             fact = f"{_label(path)} is {status.st_size} bytes long; one protobuf message holds at most {formats.LIMIT}"

@@ -13,7 +13,7 @@ from functools import total_ordering
 from math import gcd
 from typing import TypeAlias
 
-from onnxbench.core.monomials import Monomial, degree, over, sort_key, times
+from onnxbench.core.monomials import Monomial, degree, over, sort_key, spell, times
 
 Size: TypeAlias = "int | Expr"
 Atom: TypeAlias = "str | Call"
@@ -134,6 +134,15 @@ class Total:
 def symbol(name: str) -> Expr:
     """The size that a name stands for."""
     return Expr({((name, 1),): 1})
+
+
+def lone(size: Size | None) -> str:
+    """The name of a size that is one symbol; empty for any other."""
+    if isinstance(size, Expr) and len(size.terms) == 1:
+        ((monomial, factor),) = size.terms.items()
+        if factor == 1 and len(monomial) == 1 and monomial[0][1] == 1 and isinstance(monomial[0][0], str):
+            return monomial[0][0]
+    return ""
 
 
 def floordiv(left: Size, right: Size) -> Size:
@@ -318,7 +327,9 @@ def _term(monomial: Monomial, factor: int) -> str:
 
 
 def _factor(atom: Atom) -> str:
-    return f"({atom})" if isinstance(atom, Call) and atom.function in ("floordiv", "mod") else str(atom)
+    if isinstance(atom, str):
+        return spell(atom)
+    return f"({atom})" if atom.function in ("floordiv", "mod") else str(atom)
 
 
 def _in_brackets(size: Size) -> str:

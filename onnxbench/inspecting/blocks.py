@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 from collections import defaultdict
 from dataclasses import dataclass, field
 
 from onnx import NodeProto
 
 from onnxbench.core.graph import GraphView
+from onnxbench.core.scopes import exported_scopes
 from onnxbench.core.symbolic import Size, Total
 from onnxbench.inspecting.costs import Costs
 from onnxbench.inspecting.header import elements
 
-NAME_SCOPES, STACK_TRACE = "pkg.torch.onnx.name_scopes", "pkg.torch.onnx.stack_trace"
+STACK_TRACE = "pkg.torch.onnx.stack_trace"
+#: Levels that are told apart at most: a name of a thousand slashes must not make a tree that nothing can print.
+_DEEPEST = 50
 
 
 @dataclass(slots=True)
@@ -29,10 +31,11 @@ class Block:
 
 
 def blocks(view: GraphView, costs: Costs, depth: int) -> Block:
-    """The tree of scopes down to a depth, in order of first appearance; nodes without a scope count at the root.
+    """The tree of scopes down to a depth (50 at most), in order of first appearance; nodes without one count at the root.
 
     A shared initializer counts for the first block that reads it.
     """
+    depth = min(depth, _DEEPEST)
     root = Block("")
     index: dict[tuple[str, ...], Block] = {(): root}
     totals: dict[tuple[str, ...], Total] = defaultdict(Total)
@@ -72,28 +75,21 @@ def scopes(node: NodeProto) -> tuple[str, ...]:
 
     PyTorch writes a list of dotted paths, each a prefix of the next, and the node's own name last.
     """
-    for entry in node.metadata_props:
-        if entry.key == NAME_SCOPES and (listed := _listed(entry.value)):
-            return _steps(listed[:-1])
+    if len(node.metadata_props) and (listed := exported_scopes(node)):
+        return _steps(listed[:-1])
     parts = [part for part in node.name.split("/") if part]
     return tuple(parts[:-1]) if "/" in node.name else ()
 
 
-def _listed(text: str) -> list[str]:
-    try:
-        found = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return []
-    return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
-
-
 def _steps(paths: list[str]) -> tuple[str, ...]:
-    """["", "layer", "layer.0"] as ("layer", "0")."""
+    """["", "layer", "layer.0"] as ("layer", "0"); a path that says nothing new is no step of its own."""
     steps: list[str] = []
     before = ""
-    for path in filter(None, paths):
-        steps.append(path.removeprefix(f"{before}.") if before else path)
-        before = path
+    for path in paths:
+        path = path.strip("/.")
+        if path and path != before:
+            steps.append(path.removeprefix(f"{before}.") if before else path)
+            before = path
     return tuple(steps)
 
 

@@ -31,7 +31,7 @@ class Change:
 
 @dataclass(slots=True)
 class WeightChange:
-    """An initializer that differs in type, shape or numbers; `max_abs` is None where the shapes differ."""
+    """An initializer that differs in type, shape, numbers or strings; `max_abs` is None where the shapes differ."""
 
     before: str
     after: str
@@ -210,6 +210,8 @@ def _weight(before: Model, after: Model, a: TensorProto, b: TensorProto) -> tupl
         return "type or shape", None
     if a.raw_data and a.raw_data == b.raw_data:
         return None
+    if a.data_type == TensorProto.STRING:  # bytes, which need not be text
+        return None if list(a.string_data) == list(b.string_data) else ("strings", None)
     difference = differ(array(before, a), array(after, b), Tolerance(0.0, 0.0))
     if difference is None:
         return None

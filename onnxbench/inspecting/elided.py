@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from onnx import ModelProto, TensorProto
+from collections.abc import Iterator
 
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, TensorProto
+
+from onnxbench.core.attributes import subgraphs
 from onnxbench.core.tensors import is_external, tensors
 from onnxbench.core.text import readable
 from onnxbench.inspecting.header import elements
@@ -14,6 +17,8 @@ _SHOWN = 16  # elements
 def elided_text(proto: ModelProto, *, timeout: float | None = 20.0, memory: int | None = None) -> str | None:
     """The text; tensors of more than 16 elements, and external ones, keep their type and dims only. None if it fails.
 
+    Strings that are no UTF-8 have backslashes and hexadecimal digits in place of the bytes that are no text.
+
     What is left out is no longer a valid tensor, so the text is for reading; `onnxbench`'s other commands write text that
     reads back.
     """
@@ -22,6 +27,13 @@ def elided_text(proto: ModelProto, *, timeout: float | None = 20.0, memory: int 
     for tensor in tensors(copy):
         if elements(tensor) > _SHOWN or is_external(tensor):
             _elide(tensor)
+        elif tensor.string_data:
+            tensor.string_data[:] = [_as_text(data) for data in tensor.string_data]
+    for attribute in _attributes(copy):
+        if attribute.s:
+            attribute.s = _as_text(attribute.s)
+        if attribute.strings:
+            attribute.strings[:] = [_as_text(data) for data in attribute.strings]
     return readable(copy, timeout=timeout, memory=memory)
 
 
@@ -30,3 +42,18 @@ def _elide(tensor: TensorProto) -> None:
         tensor.ClearField(data)
     for data in ("string_data", "uint64_data"):
         tensor.ClearField(data)
+
+
+def _as_text(data: bytes) -> bytes:
+    return data.decode("utf-8", "backslashreplace").encode()
+
+
+def _attributes(proto: ModelProto) -> Iterator[AttributeProto]:
+    """Those of all nodes, in bodies and functions too, and the defaults of functions."""
+    for function in proto.functions:
+        yield from function.attribute_proto
+    pending: list[GraphProto | FunctionProto] = [proto.graph, *proto.functions]
+    while pending:
+        for node in pending.pop().node:
+            yield from node.attribute
+            pending += [body for _, body in subgraphs(node)]

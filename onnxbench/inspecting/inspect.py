@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
@@ -11,17 +11,19 @@ from onnxbench.core import check, shapes
 from onnxbench.core.graph import GraphView
 from onnxbench.core.model import Model
 from onnxbench.core.shapes import Shapes
+from onnxbench.core.symbolic import Size
 from onnxbench.errors import ModelError
 from onnxbench.inspecting import costs as costing
 from onnxbench.inspecting.blocks import blocks
 from onnxbench.inspecting.header import header
 from onnxbench.inspecting.inspection import Cost, Inspection, NodeRow, Values, as_text, shown
 from onnxbench.inspecting.lighten import lighten
+from onnxbench.inspecting.made_up import made_up
 from onnxbench.inspecting.operators import operators
 from onnxbench.inspecting.problems import Facts, find_problems
-from onnxbench.inspecting.rules.graph import dead_nodes, is_typed
+from onnxbench.inspecting.rules.graph import is_typed
 from onnxbench.inspecting.rules.validity import tensor_faults
-from onnxbench.inspecting.structure import label, structure
+from onnxbench.inspecting.structure import dead_nodes, label, structure
 from onnxbench.inspecting.tensors import tensors_of
 
 _P = ParamSpec("_P")
@@ -56,24 +58,25 @@ def inspect(
         view = GraphView(model.proto, model.proto.graph)
         stored = tensors_of(model, view)  # while the weights are there: equal ones are told by their bytes
         faults = tensor_faults(model)
-        head, used, dead = header(model, view), operators(view), len(dead_nodes(view))
+        head, used, dead = header(model, view), operators(view), dead_nodes(view)
         known = asked.shapes.result()
         lighten(model.proto)
         checked = asked.in_background(check.fault, model, timeout=timeout, memory=memory)
         cost = _costs(view, known)
         complaint = checked.result()
-    facts = Facts(model, view, known, used, stored, faults, complaint, known.note)
+    facts = Facts(model, view, known, used, stored, faults, dead, complaint, known.note)
     return Inspection(
         model=model.label,
         path=str(model.path) if model.path is not None else None,
         header=head,
         operators=used,
         cost=_shown(cost),
+        made_up=made_up(model.proto, known, _sizes(cost)),
         values=_values(view, known),
         tensors=stored,
         structure=structure(view, known),
         blocks=blocks(view, cost, depth),
-        dead_nodes=dead,
+        dead_nodes=len(dead),
         problems=find_problems(facts),
         fail_on=tuple(fail_on),
     )
@@ -124,6 +127,13 @@ def _shown(cost: costing.Costs) -> Cost:
     rows = [NodeRow(label(c.node.proto), c.node.proto.op_type, shown(c.macs), shown(c.live)) for c in cost.nodes]
     at = label(cost.peak_at.proto) if cost.peak_at is not None else ""
     return Cost(as_text(cost.macs), cost.unknown, as_text(cost.peak), at, cost.unsized, rows)
+
+
+def _sizes(cost: costing.Costs) -> Iterator[Size | None]:
+    """Every size that the report shows."""
+    yield from (cost.macs, cost.peak)
+    for node in cost.nodes:
+        yield from (node.macs, node.live)
 
 
 def _values(view: GraphView, known: Shapes) -> Values:

@@ -9,6 +9,7 @@ from typing import Any
 from onnxbench.core.symbolic import Expr, Size
 from onnxbench.inspecting.blocks import Block
 from onnxbench.inspecting.header import Header
+from onnxbench.inspecting.made_up import MadeUp
 from onnxbench.inspecting.operators import Operator
 from onnxbench.inspecting.problems import Problem
 from onnxbench.inspecting.structure import Structure
@@ -64,6 +65,7 @@ class Inspection:
     header: Header
     operators: list[Operator]
     cost: Cost
+    made_up: list[MadeUp]
     values: Values
     tensors: Tensors
     structure: Structure

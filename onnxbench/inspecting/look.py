@@ -12,18 +12,20 @@ from onnxbench.core.nearest import not_found
 from onnxbench.core.select import select
 from onnxbench.core.shapes import Shapes
 from onnxbench.core.tensors import type_name
-from onnxbench.errors import escape
+from onnxbench.errors import ModelError, escape
 from onnxbench.inspecting.blocks import STACK_TRACE, scopes, source_line
 from onnxbench.inspecting.costs import byte_size, node_macs
 from onnxbench.inspecting.inspection import shown
+from onnxbench.inspecting.made_up import MadeUp, made_up
 from onnxbench.inspecting.operators import schema_of
+from onnxbench.inspecting.places import Place, places
 
 _LONG = 120  # characters of an attribute's value
 
 
 @dataclass(slots=True)
 class ValueLook:
-    """One value: how it comes about, its type as text, its bytes, who makes it and who reads it."""
+    """One value: how it comes about, its type as text, its bytes, who makes it and who reads it; `where` its body is."""
 
     name: str
     kind: str
@@ -31,11 +33,12 @@ class ValueLook:
     bytes: int | str | None
     producer: str | None
     consumers: list[str] = field(default_factory=list)
+    where: str = ""
 
 
 @dataclass(slots=True)
 class NodeLook:
-    """One node with all that touches it."""
+    """One node with all that touches it; `where` is the body or function that holds it, "" for the main graph."""
 
     name: str
     operator: str
@@ -51,14 +54,16 @@ class NodeLook:
     metadata: dict[str, str]
     doc: str
     macs: int | str | None
+    where: str = ""
 
 
 @dataclass(slots=True)
 class Look:
-    """What was asked for."""
+    """What was asked for, and what symbols mean that we made up."""
 
     nodes: list[NodeLook]
     values: list[ValueLook]
+    made_up: list[MadeUp] = field(default_factory=list)
 
     @property
     def exit_code(self) -> int:
@@ -75,37 +80,52 @@ def look_for(view: GraphView, shapes: Shapes, selection: str) -> Look:
         NameNotFound: OB303 if nothing.
         UsageError: OB204 if it cannot be read.
     """
-    chosen = select(view, selection)
-    return Look(
-        [look_at_node(view, shapes, node) for node in chosen.nodes], [_value(view, shapes, v) for v in chosen.values]
-    )
+    chosen, main = select(view, selection), Place(view, shapes)
+    return _look([(main, node) for node in chosen.nodes], [(main, name) for name in chosen.values], view)
 
 
 def look_at_node_named(view: GraphView, shapes: Shapes, name: str) -> Look:
-    """All nodes of a name; an unnamed node goes by what it makes.
+    """All nodes of a name, in bodies and functions too; an unnamed node goes by what it makes.
 
     Raises:
         NameNotFound: OB303 with the nearest names.
     """
-    nodes = view.by_name.get(name) or ([view.producer[name]] if name in view.producer else [])
+    everywhere = list(places(view, shapes))
+    nodes = [(place, node) for place in everywhere for node in place.view.by_name.get(name, ())]
     if not nodes:
-        raise not_found("node", name, view.by_name)
-    return Look([look_at_node(view, shapes, node) for node in nodes], [])
+        nodes = [(place, place.view.producer[name]) for place in everywhere if name in place.view.producer]
+    if not nodes:
+        raise not_found("node", name, dict.fromkeys(known for place in everywhere for known in place.view.by_name))
+    return _look(nodes, [], view)
 
 
 def look_at_value(view: GraphView, shapes: Shapes, name: str) -> Look:
-    """One value.
+    """The value of a name; several if bodies or functions have values of that name.
 
     Raises:
         NameNotFound: OB303 with the nearest names.
     """
-    if not view.defines(name):
-        raise not_found("value", name, view.values())
-    return Look([], [_value(view, shapes, name)])
+    everywhere = list(places(view, shapes))
+    values = [(place, name) for place in everywhere if place.view.defines(name)]
+    if not values:
+        raise not_found("value", name, dict.fromkeys(known for place in everywhere for known in place.view.values()))
+    return _look([], values, view)
 
 
-def look_at_node(view: GraphView, shapes: Shapes, node: Node) -> NodeLook:
+def _look(nodes: list[tuple[Place, Node]], values: list[tuple[Place, str]], view: GraphView) -> Look:
+    shown_values = [*values, *((place, name) for place, node in nodes for name in (*node.inputs, *node.outputs))]
+    shapes = values[0][0].shapes if values else nodes[0][0].shapes
+    sizes = (dim for place, name in shown_values for dim in place.shapes.dims(name) or ())
+    return Look(
+        [look_at_node(place, node) for place, node in nodes],
+        [_value(place, name) for place, name in values],
+        made_up(view.model, shapes, sizes),
+    )
+
+
+def look_at_node(place: Place, node: Node) -> NodeLook:
     """One node."""
+    view = place.view
     proto = node.proto
     domain = plain_domain(proto.domain)
     schema = schema_of(domain, proto.op_type, view.opsets.get(domain, 0))
@@ -116,16 +136,24 @@ def look_at_node(view: GraphView, shapes: Shapes, node: Node) -> NodeLook:
         domain=domain,
         since=schema.since_version if schema is not None else None,
         index=node.index,
-        inputs=[_value(view, shapes, name) for name in node.inputs],
-        outputs=[_value(view, shapes, name) for name in node.outputs],
+        inputs=[_value(place, name) for name in node.inputs],
+        outputs=[_value(place, name) for name in node.outputs],
         attributes={attribute.name: attribute_text(attribute) for attribute in proto.attribute},
         scopes=list(scopes(proto)),
         line=source_line(proto),
         stack_trace=metadata.pop(STACK_TRACE, ""),
         metadata=metadata,
         doc=proto.doc_string,
-        macs=shown(node_macs(view, node, shapes)),
+        macs=_macs(place, node),
+        where=place.where,
     )
+
+
+def _macs(place: Place, node: Node) -> int | str | None:
+    try:
+        return shown(node_macs(place.view, node, place.shapes))
+    except ModelError:  # it calls a function that reaches itself, which costs nothing that could be told
+        return None
 
 
 def attribute_text(attribute: AttributeProto) -> str:
@@ -137,17 +165,26 @@ def attribute_text(attribute: AttributeProto) -> str:
     if attribute.type == AttributeProto.TENSOR:
         return f"{type_name(attribute.t.data_type).lower()}{list(attribute.t.dims)}"
     if attribute.type == AttributeProto.STRING:
-        return repr(attribute.s.decode("utf-8", "backslashreplace"))
+        return _quoted(attribute.s)
     if attribute.type in (AttributeProto.FLOAT, AttributeProto.INT, AttributeProto.FLOATS, AttributeProto.INTS):
         text = str(helper.get_attribute_value(attribute))
     elif attribute.type == AttributeProto.STRINGS:
-        text = str([item.decode("utf-8", "backslashreplace") for item in attribute.strings])
+        text = f"[{', '.join(map(_quoted, attribute.strings))}]"
     else:
         text = AttributeProto.AttributeType.Name(attribute.type).lower()
     return text if len(text) <= _LONG else text[:_LONG] + "..."
 
 
-def _value(view: GraphView, shapes: Shapes, name: str) -> ValueLook:
+def _quoted(data: bytes) -> str:
+    """A string as Python writes it: text, or bytes where it is none."""
+    try:
+        return repr(data.decode())
+    except UnicodeDecodeError:
+        return repr(data)
+
+
+def _value(place: Place, name: str) -> ValueLook:
+    view, shapes = place.view, place.shapes
     maker = view.producer.get(name)
     readers = [node.label for node in view.consumers.get(name, ())]
     return ValueLook(
@@ -157,6 +194,7 @@ def _value(view: GraphView, shapes: Shapes, name: str) -> ValueLook:
         shown(byte_size(shapes, name)),
         maker.label if maker is not None else None,
         readers + (["graph output"] if name in view.outputs else []),
+        place.where,
     )
 
 

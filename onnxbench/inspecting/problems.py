@@ -39,6 +39,7 @@ class Facts:
 
     Attributes:
         tensor_faults: what is wrong with embedded tensors, by name.
+        dead: indices of the nodes that no output needs.
         fault: the checker's complaint.
         note: why inference gave no answer, or "".
     """
@@ -49,8 +50,14 @@ class Facts:
     operators: list[Operator]
     tensors: Tensors
     tensor_faults: list[tuple[str, ModelError]]
+    dead: list[int]
     fault: str | None
     note: str
+
+
+def and_more(first: str, count: int) -> str:
+    """The first of several places, and how many more there are."""
+    return f"{first} and {count - 1} more" if count > 1 else first
 
 
 #: Finds places, messages and hints.

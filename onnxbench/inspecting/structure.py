@@ -179,6 +179,19 @@ def _casts(view: GraphView, shapes: Shapes) -> dict[str, int]:
     return dict(borders.most_common())
 
 
+def dead_nodes(view: GraphView) -> list[int]:
+    """Indices of the nodes that no output needs."""
+    alive: set[int] = set()
+    pending = [view.producer[name] for name in view.outputs if name in view.producer]
+    while pending:
+        node = pending.pop()
+        if node.index in alive:
+            continue
+        alive.add(node.index)
+        pending += [view.producer[name] for name in node.inputs if name in view.producer]
+    return [node.index for node in view.nodes if node.index not in alive]
+
+
 def walk(control: list[Control], depth: int = 0) -> Iterator[tuple[int, Any]]:
     """The tree in reading order, with depths: each control node, then its bodies."""
     for item in control:

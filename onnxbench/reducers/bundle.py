@@ -41,16 +41,8 @@ class Contents:
 
 #: What a bundle holds; a folder with anything else in it, but data files, is not replaced.
 _FILES = {
-    *(
-        "model.onnx",
-        "model.onnxtxt",
-        "inputs.npz",
-        "expected.npz",
-        "repro.py",
-        "REPORT.md",
-        "report.json",
-        "names.json",
-    ),
+    *("model.onnx", "model.onnxtxt", "inputs.npz", "expected.npz", "repro.py", "REPORT.md", "report.json"),
+    *("journal.jsonl", "names.json"),
     *("test_data_set_0", "__pycache__"),
 }
 

@@ -53,6 +53,11 @@ class Engine:
     expose: bool = False
     _cache: dict[frozenset[int], bool] = field(default_factory=dict)
 
+    @property
+    def chosen(self) -> frozenset[int]:
+        """The indices of the nodes that are left."""
+        return frozenset(node.index for node in self.best.nodes) if self.best is not None else frozenset()
+
     def start(self, nodes: Sequence[Node]) -> bool:
         """Whether these nodes, cut out, still fail; with inner graph outputs hidden first, then exposed as in the original."""
         for expose in (False, True):

@@ -9,6 +9,7 @@ from onnxbench.core.model import Model, save
 from onnxbench.core.values import Value
 from onnxbench.reducers import bundle
 from onnxbench.reducers.engine import Found
+from onnxbench.reducers.journal import Journal
 from onnxbench.reducers.naming import anonymous, names_map
 from onnxbench.reducers.normalise import normalise
 from onnxbench.reducers.prove import Proof
@@ -17,7 +18,7 @@ from onnxbench.reducers.request import Request
 from onnxbench.reducers.result import Reduction
 
 
-def hand_back(request: Request, proof: Proof, best: Found, report: Reduction) -> None:
+def hand_back(request: Request, proof: Proof, best: Found, report: Reduction, journal: Journal) -> None:
     """Confirm the best candidate in a fresh process, and write what was asked for; says so in the report.
 
     Raises:
@@ -32,10 +33,14 @@ def hand_back(request: Request, proof: Proof, best: Found, report: Reduction) ->
             if not draft.confirm(request.suspect.interpreter.executable, timeout, tries):
                 raise bundle.unconfirmed(request.model.label, draft.said)
             report.confirmed = True
+            if report.status == "minimal":
+                journal.move(draft.folder / "journal.jsonl")
             _publish(request, draft, report, best.piece.model)
     if request.output is not None:
         save(best.piece.model, request.output, force=request.force, allow_lossy=request.allow_lossy)
         report.output = request.output
+        if request.bundle is None and report.status == "minimal":
+            journal.discard()
 
 
 def _contents(request: Request, proof: Proof, best: Found) -> bundle.Contents:

@@ -67,7 +67,11 @@ def _weight(attribute: AttributeProto) -> int:
     numbers = [*attribute.ints, *attribute.floats]
     numbers += [attribute.i] if attribute.type == AttributeProto.INT else []
     numbers += [attribute.f] if attribute.type == AttributeProto.FLOAT else []
-    return 0 if attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) else 10 + sum(digits(n) if n else 0 for n in numbers)
+    return (
+        0
+        if attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS)
+        else 10 + sum(digits(n) if n else 0 for n in numbers)
+    )
 
 
 def _long_dims(dims: object) -> int:

@@ -29,7 +29,9 @@ def anonymous(report: Reduction, model: Model) -> Reduction:
         dataclasses.replace(culprit, name=node.name, operator=node.operator, output=node.output)
         for node, culprit in zip(_ours(model), report.culprits, strict=False)
     ]
-    return dataclasses.replace(report, model="model.onnx", bundle=None, output=None, culprits=culprits)
+    return dataclasses.replace(
+        report, model="model.onnx", bundle=None, output=None, culprits=culprits, suspects=[], by_products={}
+    )
 
 
 def _ours(model: Model) -> list[Culprit]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, cast
 
 from onnxbench.core import check
 from onnxbench.core.compare import Difference, Tolerance, differ_all
@@ -14,6 +15,7 @@ from onnxbench.core.model import Model
 from onnxbench.core.subgraph import Piece
 from onnxbench.core.values import Value
 from onnxbench.errors import BenchError
+from onnxbench.reducers.journal import Journal, key_of
 from onnxbench.reducers.normalise import normalise
 from onnxbench.reducers.signature import Signature, names_in, of_differences, of_outcome
 from onnxbench.runtimes.base import Limits, Runtime
@@ -41,6 +43,10 @@ class Answer:
     differences: Sequence[Difference] = ()
 
 
+class BudgetSpent(Exception):
+    """The search has taken the time or the checks that it was given."""
+
+
 @dataclass(slots=True)
 class Oracle:
     """The question of one reduction.
@@ -55,7 +61,10 @@ class Oracle:
         tolerance: for numbers.
         limits: of each run.
         repeats: how often a flaky candidate is asked before it counts as passing.
-        checks: candidates judged so far.
+        checks: candidates judged so far, `remembered` ones of an earlier search included.
+        journal: where verdicts are kept.
+        deadline: when to stop, on the monotonic clock.
+        most: candidates after which to stop.
     """
 
     suspect: Runtime
@@ -67,6 +76,10 @@ class Oracle:
     limits: Limits
     repeats: int = 1
     checks: int = 0
+    journal: Journal = field(default_factory=Journal)
+    deadline: float | None = None
+    most: int | None = None
+    remembered: int = 0
 
     def ask(self, piece: Piece, recorded: Mapping[str, Value] | None = None) -> Answer:
         """Whether the piece fails the same way.
@@ -75,9 +88,21 @@ class Oracle:
             piece: inputs without a value get generated ones.
             recorded: right values by name; where they agree with the suspect's the trusted runtime need not run.
         """
+        if (self.deadline is not None and time.monotonic() > self.deadline) or self.checks == self.most:
+            raise BudgetSpent
         self.checks += 1
-        if not complete(piece):
+        if self.suspect.needs_feeds and not complete(piece):
             return Answer("unsure")
+        key = key_of(piece.model, piece.feeds)
+        if key in self.journal.known:
+            self.remembered += 1
+            return Answer(cast(Verdict, self.journal.known[key]))
+        answer = self.look(piece, recorded)
+        self.journal.note(key, answer.verdict, nodes=len(piece.model.proto.graph.node))
+        return answer
+
+    def look(self, piece: Piece, recorded: Mapping[str, Value] | None = None) -> Answer:
+        """The same, whatever is remembered."""
         answer = Answer("unsure")
         for _ in range(self.repeats):
             answer = self._ask_once(piece, recorded or {})
@@ -89,6 +114,8 @@ class Oracle:
 
     def _ask_once(self, piece: Piece, recorded: Mapping[str, Value]) -> Answer:
         outcome = self.suspect.run(piece.model, piece.feeds, limits=self.limits)
+        if outcome.kind == "unknown":
+            return Answer("unsure", None, outcome)
         if not outcome.ok:
             seen = of_outcome(outcome, self.names | names_in(piece.model.proto))
             return Answer("same" if seen == self.signature else "other", seen, outcome)

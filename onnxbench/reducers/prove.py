@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from onnxbench.core import check
-from onnxbench.core.compare import Tolerance, differ_all
+from onnxbench.core.compare import differ_all
 from onnxbench.core.model import Model
 from onnxbench.core.values import Value
-from onnxbench.errors import ModelError
+from onnxbench.errors import MachineError, ModelError
 from onnxbench.reducers.normalise import normalise
+from onnxbench.reducers.request import Request
 from onnxbench.reducers.signature import Signature, names_in, of_differences, of_outcome
-from onnxbench.runtimes.base import Limits, Runtime
 from onnxbench.runtimes.outcome import Outcome
 
 #: Runs of the original that tell a steady failure from a flaky one, and runs that measure the rate of a flaky one.
@@ -31,11 +31,12 @@ class Proof:
     Attributes:
         signature: the failure; None if it did not fail.
         failed: runs that failed that way, of `runs`.
-        expected: what the trusted runtime computed, where the suspect gave numbers.
+        expected: right outputs, where the suspect gave numbers: the trusted runtime's, or what the request expects.
         fault: what the checker says of the model, normalised.
         names: of the model's nodes and values.
-        judge: the trusted runtime that gave `expected`.
+        judge: the trusted runtime that gave `expected`, or gives the same.
         slowest: seconds of the longest run.
+        node: the node that the suspect's message names, if it names one.
     """
 
     signature: Signature | None = None
@@ -46,6 +47,7 @@ class Proof:
     names: Set[str] = frozenset()
     judge: str = ""
     slowest: float = 0.0
+    node: str = ""
 
     @property
     def hangs(self) -> bool:
@@ -60,25 +62,28 @@ class Proof:
         return max(1, math.ceil(math.log(_DOUBT) / math.log1p(-self.failed / self.runs)))
 
 
-def prove(
-    suspect: Runtime,
-    trusted: Sequence[Runtime],
-    model: Model,
-    feeds: Mapping[str, Value],
-    tolerance: Tolerance,
-    limits: Limits,
-) -> Proof:
-    """Run the original a few times, and compare with a trusted runtime where it gives numbers.
+def prove(request: Request, model: Model) -> Proof:
+    """Run the original a few times, and compare with a trusted runtime, or with what is expected, where it gives numbers.
+
+    Args:
+        request: what to run, on what.
+        model: the request's model, made cheap to run again and again.
 
     Raises:
-        ModelError: OB308 if the suspect runs and nobody trusted does.
+        ModelError: OB308 if the suspect runs and nobody trusted does, or none gives what is expected.
+        MachineError: OB405 if a check cannot start, or cannot tell.
     """
+    limits = request.limits
     proof, wanted = Proof(names=frozenset(names_in(model.proto))), STEADY
     while proof.runs < wanted:
-        outcome = suspect.run(model, feeds, limits=limits)
+        outcome = request.suspect.run(model, request.feeds, limits=limits)
         proof.runs += 1
         proof.slowest = max(proof.slowest, outcome.seconds)
-        _note(proof, outcome, trusted, model, feeds, tolerance, limits)
+        seen = _seen(proof, request, model, outcome)
+        if seen is not None and proof.signature in (None, seen):
+            proof.signature = seen
+            proof.node = proof.node or outcome.node
+            proof.failed += 1
         if outcome.kind in ("timeout", "memory"):
             break
         if proof.slowest > _SLOW_S:
@@ -91,38 +96,38 @@ def prove(
     return proof
 
 
-def _note(
-    proof: Proof,
-    outcome: Outcome,
-    trusted: Sequence[Runtime],
-    model: Model,
-    feeds: Mapping[str, Value],
-    tolerance: Tolerance,
-    limits: Limits,
-) -> None:
-    if outcome.ok:
-        if not proof.judge:
-            proof.judge, proof.expected = _trusted_outputs(trusted, model, feeds, limits)
-        differences = differ_all(proof.expected, outcome.outputs, tolerance)
-        seen = of_differences(differences) if differences else None
-    else:
-        seen = of_outcome(outcome, proof.names)
-    if seen is not None and proof.signature in (None, seen):
-        proof.signature = seen
-        proof.failed += 1
+def _seen(proof: Proof, request: Request, model: Model, outcome: Outcome) -> Signature | None:
+    """The failure of one run, if it is one."""
+    if outcome.kind == "unknown":
+        raise MachineError(
+            "OB405", f"the check says nothing of {model.label}: {outcome.message}", hint="run it by hand on the model"
+        )
+    if not outcome.ok:
+        return of_outcome(outcome, proof.names)
+    if request.suspect.decides:
+        return None
+    if not proof.judge:
+        proof.judge, proof.expected = _judge(request, model)
+    differences = differ_all(proof.expected, outcome.outputs, request.tolerance)
+    return of_differences(differences) if differences else None
 
 
-def _trusted_outputs(
-    trusted: Sequence[Runtime], model: Model, feeds: Mapping[str, Value], limits: Limits
-) -> tuple[str, Mapping[str, Value]]:
+def _judge(request: Request, model: Model) -> tuple[str, Mapping[str, Value]]:
+    """The first trusted runtime that runs the model and, if something is expected, gives that."""
     reasons: list[str] = []
-    for runtime in trusted:
-        outcome = runtime.run(model, feeds, limits=limits)
-        if outcome.ok:
+    for runtime in request.trusted:
+        outcome = runtime.run(model, request.feeds, limits=request.limits)
+        if not outcome.ok:
+            reasons.append(f"{runtime} {outcome.sentence()}")
+        elif request.expected is None:
             return str(runtime), outcome.outputs
-        reasons.append(f"{runtime} {outcome.sentence()}")
+        elif not (wrong := differ_all(request.expected, outcome.outputs, request.tolerance)):
+            return str(runtime), request.expected
+        else:
+            reasons.append(f"{runtime} gives {wrong[0].sentence()}")
+    what = "gives the expected outputs" if request.expected is not None else "tells what is right"
     raise ModelError(
         "OB308",
-        f"{model.label} runs on the suspect, and nobody tells what is right: {'; '.join(reasons) or 'nobody was asked'}",
+        f"{model.label} runs on the suspect, and nobody trusted {what}: {'; '.join(reasons) or 'nobody was asked'}",
         hint="--against another runtime, such as python:model.py:function",
     )

@@ -15,6 +15,14 @@ from onnxbench.runtimes.base import Limits, Runtime
 
 
 @dataclass(frozen=True, slots=True)
+class Budget:
+    """What a search may take, from the first candidate on: seconds, and candidates judged; None for no end."""
+
+    seconds: float | None = None
+    checks: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """What to reduce, and how.
 
@@ -25,6 +33,12 @@ class Request:
         trusted: who tells right values, most trusted first; they should not optimize.
         tolerance: for numbers.
         limits: timeout and memory cap of one run.
+        expected: right outputs, if they are known; then a trusted runtime must give them to be believed.
+        budget: what the search may take.
+        localize_only: stop when it is known which nodes are wrong by themselves.
+        only_prove: stop when it is known whether the model fails.
+        journal: file that keeps the verdicts of a search that was stopped, or None.
+        resume: go on with the search that left the journal.
         within: search only among these nodes, chosen from a view of `model`; None for all.
         passes: names of the shrinking passes to run; None for all, none for a model whose nodes are as they were.
         anonymize: leave nothing of names, docs and values that the failure does not need.
@@ -43,6 +57,12 @@ class Request:
     trusted: Sequence[Runtime]
     tolerance: Tolerance = field(default_factory=Tolerance)
     limits: Limits = field(default_factory=Limits)
+    expected: Mapping[str, Value] | None = None
+    budget: Budget = field(default_factory=Budget)
+    localize_only: bool = False
+    only_prove: bool = False
+    journal: Path | None = None
+    resume: bool = False
     within: Callable[[GraphView], Sequence[Node]] | None = None
     passes: Sequence[str] | None = None
     anonymize: bool = False

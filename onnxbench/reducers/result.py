@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from onnxbench.core.compare import Difference
+from onnxbench.core.graph import Node
+
 SCHEMA = "onnxbench.reduce/1"
 
-Status = Literal["minimal", "best", "not-reproduced"]
+Status = Literal["minimal", "best", "localized", "proven", "not-reproduced"]
 
 
 @dataclass(slots=True)
@@ -28,6 +31,29 @@ class Culprit:
     operator: str
     output: str
 
+    @classmethod
+    def of(cls, node: Node) -> Culprit:
+        return cls(node.proto.name, node.proto.op_type, next(iter(node.outputs), ""))
+
+
+@dataclass(slots=True)
+class Suspect:
+    """Nodes that are wrong by themselves, fed right values: how far the worst of their outputs is off.
+
+    Attributes:
+        nodes: one, or two that follow each other.
+        isolated: the difference, as `Difference.to_dict()`.
+        cumulative: the same when the nodes before them ran on the suspect too; None if that was not measured.
+    """
+
+    nodes: list[Culprit]
+    isolated: dict[str, Any]
+    cumulative: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, nodes: Sequence[Node], isolated: Difference) -> Suspect:
+        return cls([Culprit.of(node) for node in nodes], isolated.to_dict())
+
 
 @dataclass(slots=True)
 class Reduction:
@@ -36,7 +62,8 @@ class Reduction:
     Attributes:
         model: label of the original.
         suspect, trusted: the runtimes, as typed; `versions` has their releases.
-        status: "minimal" if no single node can go (each was tried), "best" if the search was stopped.
+        status: "minimal" if no single node can go (each was tried), "best" if the search was stopped,
+            "localized" and "proven" if no more was asked for.
         signature: the failure, as `Signature.to_dict()` with a sentence.
         message: what the runtime said of the reproducer, in its own words.
         judge: the trusted runtime that told what is right, where the suspect gave numbers.
@@ -47,6 +74,9 @@ class Reduction:
         passes: what each shrinking pass achieved.
         culprits: the nodes that are left.
         differences: of the reproducer's outputs, for wrong numbers.
+        suspects: the nodes that are wrong by themselves, the worst first, for wrong numbers.
+        lowest_failing: the suspect at the lowest optimization level that fails, as one would type it; "" if unknown.
+        cured_by_disabling: optimizations of the suspect of which switching off any one makes the reproducer pass.
         by_products: other failures that candidates showed, with their counts.
         notes: what the reader should know, as sentences.
         bundle: folder of the reproducer, if one was written.
@@ -76,6 +106,9 @@ class Reduction:
     passes: list[Record] = field(default_factory=list)
     culprits: list[Culprit] = field(default_factory=list)
     differences: Sequence[dict[str, Any]] = ()
+    suspects: list[Suspect] = field(default_factory=list)
+    lowest_failing: str = ""
+    cured_by_disabling: list[str] = field(default_factory=list)
     by_products: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     bundle: str | None = None

@@ -51,6 +51,9 @@ class Signature:
                 return "no answer in time"
             case "memory":
                 return "memory runs over"
+            case "error" if self.phase == "check":
+                ending = self.detail.replace("exit_", "exit code ")
+                return f"the check fails ({': '.join(filter(None, (ending, self.message)))})"
             case _:
                 return f"{self.phase} error, {self.detail}: {self.message}"
 

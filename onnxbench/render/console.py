@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from onnxbench.errors import UsageError, escape
 
@@ -27,7 +27,10 @@ def console(color: str, stream: TextIO | None = None) -> Console:
     forced = {"auto": None, "always": True, "never": False}[color]
     out = stream or sys.stdout
     wide = None if out.isatty() else 10_000  # nothing is cut off in a pipe
-    return Console(file=out, force_terminal=forced, width=wide, highlight=False, markup=False, soft_wrap=True)
+    plain = False if color == "always" else None  # who asks for colours in so many words has them, NO_COLOR or not
+    return Console(
+        file=out, force_terminal=forced, no_color=plain, width=wide, highlight=False, markup=False, soft_wrap=True
+    )
 
 
 class Progress:
@@ -67,6 +70,9 @@ def print_reduction(report: Reduction, out: Console) -> None:
     """The finding first, then where it is and how to run it."""
     from rich.text import Text
 
+    if report.status in ("proven", "localized"):
+        _print_proof(report, out)
+        return
     found = "1-minimal (verified)" if report.status == "minimal" else "best so far (stopped)"
     out.print(Text(failure(report), "bold red"))
     out.print(f"  on {escape(report.suspect)} {report.versions.get(report.suspect, '')}".rstrip() + rate(report))
@@ -84,9 +90,36 @@ def print_reduction(report: Reduction, out: Console) -> None:
         out.print(f"  note: {escape(note)}")
     if report.output:
         out.print(f"model:  {escape(report.output)}")
+    if report.lowest_failing:
+        out.print(f"lowest level that fails: {escape(report.lowest_failing)}")
+    for name in report.cured_by_disabling:
+        out.print(f"cured by switching off:  {name}")
     if report.bundle:
         out.print(f"bundle: {escape(report.bundle)}")
         out.print(f"  python {escape(shlex.quote(f'{report.bundle}/repro.py'))}   # exits 1 while the failure is there")
+
+
+def _print_proof(report: Reduction, out: Console) -> None:
+    from rich.text import Text
+
+    out.print(Text(f"it fails: {escape(str(report.signature['sentence']))}", "bold red"))
+    out.print(f"  on {escape(report.suspect)} {report.versions.get(report.suspect, '')}".rstrip() + rate(report))
+    if report.status == "proven":
+        return
+    for suspect in report.suspects[:20]:
+        names = " and ".join(escape(f"{node.operator} {node.name or node.output}") for node in suspect.nodes)
+        out.print(
+            f"  {names}: {_error(suspect.isolated)} by itself, {_error(suspect.cumulative)} with what comes before"
+        )
+    if not report.suspects:
+        out.print("  no node, and no two nodes that follow each other, are wrong by themselves")
+
+
+def _error(difference: dict[str, Any] | None) -> str:
+    if difference is None:
+        return "right"
+    error = difference["norm_rel"]
+    return f"off by {error:.3g}" if isinstance(error, float) else f"wrong {difference['kind']}"
 
 
 def failure(report: Reduction) -> str:

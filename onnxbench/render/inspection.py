@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from onnxbench.errors import escape
+from onnxbench.errors import escape, quote
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -13,8 +14,12 @@ if TYPE_CHECKING:
     from onnxbench.inspecting.blocks import Block
     from onnxbench.inspecting.header import Interface
     from onnxbench.inspecting.inspection import Inspection
+    from onnxbench.inspecting.made_up import MadeUp
 
+_WIDE = 80  # characters of a cell; longer ones stand out of their column, which need not be as wide for all
 _LONG = 160  # characters of an expression
+_LEGEND = 3  # symbols that are explained
+_NO_MACS = "no multiply-accumulates"
 _TOP = 12  # rows of a long list, without --all
 
 
@@ -40,7 +45,7 @@ def _head(report: Inspection, out: Console) -> None:
         f"  IR {head.ir_version}, opset {escape(opsets)}" + (f", by {escape(head.producer)}" if head.producer else "")
     )
     inner = f" ({head.all_nodes} with bodies and functions)" if head.all_nodes != head.nodes else ""
-    out.print(f"  {head.nodes} nodes{inner}, {amount(head.parameters)} parameters in {head.initializers} initializers")
+    out.print(f"  {head.nodes} nodes{inner}, {counted(head.parameters)} parameters in {head.initializers} initializers")
     if head.bytes_by_type:
         out.print("  " + ", ".join(f"{name.lower()} {amount(count)}B" for name, count in head.bytes_by_type.items()))
     for key, value in head.metadata[:_TOP]:
@@ -59,7 +64,16 @@ def shape(value: Interface) -> str:
     """float[N, 3, 224, 224]; an anonymous dimension is `?`, an unknown rank `...`."""
     if value.dims is None:
         return f"{value.type.lower()}[...]" if "(" not in value.type else value.type.lower()
-    return f"{value.type.lower()}[{', '.join('?' if dim is None else escape(str(dim)) for dim in value.dims)}]"
+    return f"{value.type.lower()}[{', '.join(map(_declared, value.dims))}]"
+
+
+def _declared(dim: int | str | None) -> str:
+    """A dim as the file says it, in quotes if it is no arithmetic of plain names."""
+    from onnxbench.core.size_text import parse
+
+    if dim is None:
+        return "?"
+    return str(dim) if isinstance(dim, int) else escape(dim if parse(dim) is not None else repr(dim))
 
 
 def _operators(report: Inspection, out: Console, top: int) -> None:
@@ -78,19 +92,41 @@ def _operators(report: Inspection, out: Console, top: int) -> None:
 def _cost(report: Inspection, out: Console, top: int) -> None:
     cost = report.cost
     out.print(_title("cost"))
-    unknown = f" and {cost.unknown} nodes whose cost cannot be told" if cost.unknown else ""
-    out.print(f"  {amount(cost.macs)} multiply-accumulates{unknown}")
+    out.print(f"  {_macs(cost.macs, cost.unknown)}")
     unsized = f"; {cost.unsized} values have no known size" if cost.unsized else ""
     at = f" at {escape(cost.peak_at)}" if cost.peak_at else ""
     out.print(f"  {amount(cost.peak_bytes)}B of live activations at the peak{at}{unsized}")
+    printed = {word for text in (amount(cost.macs), amount(cost.peak_bytes)) for word in re.findall(r"\w+", text)}
+    print_made_up([symbol for symbol in report.made_up if symbol.symbol in printed], out)
     dear = sorted(
         (row for row in cost.nodes if isinstance(row.macs, int) and row.macs), key=lambda row: -int(row.macs or 0)
     )
-    _rows(out, ([f"{row.operator} {row.name}", amount(row.macs)] for row in dear), min(top, 5) if top == _TOP else top)
+    _rows(out, ([f"{row.operator} {row.name}", counted(row.macs)] for row in dear), min(top, 5) if top == _TOP else top)
     values = report.values
     out.print(
         f"  of {values.all} values {values.typed} have a type, {values.ranked} a rank, {values.shaped} a full shape"
     )
+
+
+def _macs(macs: int | str, unknown: int) -> str:
+    """The cost in a sentence; `unknown` nodes are not in it."""
+    nodes = f"{counted(unknown)} node{'s' if unknown != 1 else ''}"
+    if not macs:
+        return f"no multiply-accumulates known: the cost of {nodes} cannot be told" if unknown else _NO_MACS
+    return f"{counted(macs)} multiply-accumulates" + (f", without {nodes} whose cost cannot be told" if unknown else "")
+
+
+def print_made_up(symbols: Sequence[MadeUp], out: Console) -> None:
+    """What the symbols stand for that no file declares, in a line."""
+    told = []
+    for symbol in symbols[:_LEGEND]:
+        what = f"dimension {symbol.axis} of {quote(symbol.value)}" if symbol.value is not None else "a size"
+        told.append(
+            f"{symbol.symbol} is {what}, which {'only a run tells' if symbol.run else 'the model does not name'}"
+        )
+    more = f"; {len(symbols) - _LEGEND} more (--json)" if len(symbols) > _LEGEND else ""
+    if told:
+        out.print(f"  {'; '.join(told)}{more}")
 
 
 def _tensors(report: Inspection, out: Console, top: int) -> None:
@@ -144,7 +180,7 @@ def _structure(report: Inspection, out: Console, top: int) -> None:
 
 
 def _counts(counts: dict[Any, int]) -> str:
-    return ", ".join(f"{key}: {amount(count)}" for key, count in counts.items()) or "none"
+    return ", ".join(f"{key}: {counted(count)}" for key, count in counts.items()) or "none"
 
 
 def _blocks(root: Block, out: Console, top: int) -> None:
@@ -155,13 +191,13 @@ def _blocks(root: Block, out: Console, top: int) -> None:
 
     def add(block: Block, depth: int) -> None:
         for inner in block.blocks:
-            costs = f"{amount(inner.parameters)} parameters"
+            costs = f"{counted(inner.parameters)} parameters"
             rows.append(
                 [
                     "  " * depth + inner.name,
                     f"{inner.nodes} nodes",
                     costs,
-                    f"{amount(inner.macs if isinstance(inner.macs, int) else str(inner.macs))} MACs",
+                    f"{counted(inner.macs if isinstance(inner.macs, int) else str(inner.macs))} MACs",
                     inner.line,
                 ]
             )
@@ -195,10 +231,11 @@ def _title(text: str) -> Any:
 
 
 def _rows(out: Console, rows: Iterable[Sequence[str]], top: int) -> None:
-    """Columns as wide as their cells, the last one free; the rest is counted."""
+    """Columns as wide as their cells, the last one and very long cells free; the rest is counted."""
     listed = [[escape(cell) for cell in row] for row in rows]
     shown_rows = listed[:top]
-    widths = [max(len(row[i]) for row in shown_rows) for i in range(len(shown_rows[0]))] if shown_rows else []
+    columns = list(zip(*shown_rows, strict=True))
+    widths = [max((len(cell) for cell in column if len(cell) <= _WIDE), default=0) for column in columns]
     for row in shown_rows:
         out.print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     if len(listed) > top:
@@ -214,3 +251,8 @@ def amount(number: int | str | None) -> str:
         if number >= factor:
             return f"{number / factor:.3g} {unit}"
     return f"{number} "
+
+
+def counted(number: int | str | None) -> str:
+    """The same before a word of its own; a unit would follow the amount at once."""
+    return amount(number).rstrip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onnxbench.errors import escape
-from onnxbench.render.inspection import amount
+from onnxbench.render.inspection import amount, counted, print_made_up
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,22 +24,29 @@ def print_look(look: Look, out: Console, *, everything: bool = False) -> None:
             _print_node(node, out)
         for value in look.values:
             _print_value(value, out)
+        print_made_up(look.made_up, out)
         return
     for node in look.nodes[:top]:
         outputs = ", ".join(escape(value.type) for value in node.outputs)
-        out.print(
-            f"{node.operator:<20} {escape(node.name) or escape(node.outputs[0].name if node.outputs else '')}  {outputs}"
-        )
+        name = node.name or (node.outputs[0].name if node.outputs else "")
+        out.print(f"{node.operator:<20} {escape(name)}  {outputs}{_place(node.where)}")
     for value in look.values[:top]:
-        out.print(f"{value.kind:<20} {escape(value.name)}  {value.type}")
+        out.print(f"{value.kind:<20} {escape(value.name)}  {value.type}" + _place(value.where))
     if max(len(look.nodes), len(look.values)) > top:
         out.print(f"{len(look.nodes)} nodes and {len(look.values)} values in all (--all)")
+    print_made_up(look.made_up, out)
+
+
+def _place(where: str) -> str:
+    return f"  in {where}" if where else ""
 
 
 def _print_node(node: NodeLook, out: Console) -> None:
     version = f"-{node.since}" if node.since is not None else ""
     domain = f"{node.domain}::" if node.domain else ""
-    out.print(f"{escape(node.name) or '(unnamed)'}: {domain}{node.operator}{version}, number {node.index} in the file")
+    out.print(
+        f"{escape(node.name) or '(unnamed)'}: {domain}{node.operator}{version}, number {node.index} in {node.where or 'the file'}"
+    )
     for title, values in (("reads", node.inputs), ("makes", node.outputs)):
         for value in values:
             readers = f", read by {len(value.consumers)}" if title == "makes" else f", {value.kind}"
@@ -47,7 +54,7 @@ def _print_node(node: NodeLook, out: Console) -> None:
     for name, text in node.attributes.items():
         out.print(f"  {escape(name)} = {escape(text)}")
     if node.macs:
-        out.print(f"  {amount(node.macs)} multiply-accumulates")
+        out.print(f"  {counted(node.macs)} multiply-accumulates")
     if node.scopes:
         out.print(f"  in {escape(' / '.join(node.scopes))}" + (f", {escape(node.line)}" if node.line else ""))
     for key, text in node.metadata.items():
@@ -58,7 +65,9 @@ def _print_node(node: NodeLook, out: Console) -> None:
 
 def _print_value(value: ValueLook, out: Console) -> None:
     size = f", {amount(value.bytes)}B" if value.bytes is not None else ""
-    out.print(f"{escape(value.name)}: {value.kind}, {value.type}{size}")
+    out.print(f"{escape(value.name) or '(unnamed)'}: {', '.join(filter(None, (value.kind, value.type)))}{size}")
+    if value.where:
+        out.print(f"  in {value.where}")
     out.print(f"  made by {escape(value.producer) if value.producer else 'no node'}")
     for reader in value.consumers:
         out.print(f"  read by {escape(reader)}")

@@ -51,12 +51,16 @@ class Runtime(ABC):
         package: what pip installs.
         sentence: what it is, for `onnxbench runtimes`.
         function: 'module:name' of the worker function.
+        decides: whether a run that ends well is right, whatever its outputs.
+        needs_feeds: whether a run needs values for the inputs.
     """
 
     name: ClassVar[str]
     package: ClassVar[str]
     sentence: ClassVar[str]
     function: ClassVar[str]
+    decides: ClassVar[bool] = False
+    needs_feeds: bool = True
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -100,6 +104,18 @@ class Runtime(ABC):
     def plain(self) -> Runtime | None:
         """The same runtime without optimizations, if it has such a mode."""
         return None
+
+    def levels(self) -> Sequence[Runtime]:
+        """The same runtime at each of its optimization levels, the lowest first, itself at its own last."""
+        return ()
+
+    def optimizers(self) -> Sequence[str]:
+        """Names of optimizations that can be switched off one by one."""
+        return ()
+
+    def without(self, optimizers: Sequence[str]) -> Runtime:
+        """The same runtime with optimizations switched off besides those that are."""
+        return self
 
     def explain(self, outcome: Outcome) -> Outcome:
         """The outcome with what this runtime's messages tell: the node, whether an operator is unsupported."""

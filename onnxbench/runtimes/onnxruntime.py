@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
+from collections.abc import Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +82,30 @@ class OnnxRuntime(Runtime):
     def plain(self) -> OnnxRuntime | None:
         if self.options.get("opt") == "disable":
             return None
+        return self._with("opt=disable", "opt", "disable")
+
+    def levels(self) -> Sequence[OnnxRuntime]:
+        own = self.options.get("opt", "all")
+        below = LEVELS[: LEVELS.index(own)]
+        return [*(self._with(f"opt={level}", "opt") for level in below), self]
+
+    def optimizers(self) -> Sequence[str]:
+        """Of this release, or of the last listed one before it: ONNX Runtime has no call that lists them."""
+        listed = json.loads((resources.files("onnxbench.runtimes") / "optimizers.json").read_text())
+        release = _numbers(self.version())
+        older = [text for text in listed if _numbers(text) <= release]
+        off = self.options.get("disable", [])
+        return [name for name in listed[max(older or listed, key=_numbers)] if name not in off]
+
+    def without(self, optimizers: Sequence[str]) -> OnnxRuntime:
+        off = [*self.options.get("disable", []), *optimizers]
+        return self._with(f"disable={'+'.join(off)}", "disable") if off else self
+
+    def _with(self, part: str, *instead: str) -> OnnxRuntime:
+        """The same with an option added, or put in the place of others."""
         parts = (part.strip() for part in self.spec.arguments.split(","))
-        kept = [part for part in parts if part and part.partition("=")[0].strip() not in ("opt", "disable")]
-        return OnnxRuntime(Spec(self.name, self.spec.venv, ",".join([*kept, "opt=disable"])))
+        kept = [p for p in parts if p and p.partition("=")[0].strip() not in instead]
+        return OnnxRuntime(Spec(self.name, self.spec.venv, ",".join([*kept, part])))
 
     def explain(self, outcome: Outcome) -> Outcome:
         if outcome.kind != "error":
@@ -107,6 +131,10 @@ def venv_python(venv: str) -> str:
     raise MachineError(
         "OB401", f"no Python in {quote(venv)}", hint=f"python3 -m venv {venv} && {venv}/bin/pip install onnxruntime"
     )
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", release)[:3])
 
 
 def _level(text: str) -> str:

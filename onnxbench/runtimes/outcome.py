@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["ok", "error", "crash", "timeout", "memory", "unsupported"]
+Kind = Literal["ok", "error", "crash", "timeout", "memory", "unsupported", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,7 @@ class Outcome:
     """Plain data; only the fields of its `kind` are set.
 
     Attributes:
-        kind: "ok", or the class of failure.
+        kind: "ok", or the class of failure; "unknown" says nothing of the model.
         outputs: values by name (ok).
         phase: "load" while the session is made, then "run" (error, unsupported).
         error: class name of the exception (error, unsupported).
@@ -48,5 +48,7 @@ class Outcome:
             return f"does not answer within {self.seconds:g} s"
         if self.kind == "memory":
             return "runs over its memory cap"
+        if self.kind == "unknown":
+            return f"cannot tell: {self.message}"
         verb = "refuses to load" if self.phase == "load" else "fails when it runs"
         return f"{verb}: {self.error}: {' '.join(self.message.split())[:300]}"

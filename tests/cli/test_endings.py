@@ -96,12 +96,29 @@ def test_an_interrupted_search_says_so_and_leaves_nothing(number, status, tmp_pa
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes that close")
-def test_a_reader_that_goes_away_is_no_failure():
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["runtimes"],
+        ["runtimes", "--json"],
+        ["inspect", str(FIXTURES / "demo.onnxtxt")],
+        ["inspect", str(FIXTURES / "demo.onnxtxt"), "--json"],
+        ["inspect", str(FIXTURES / "demo.onnxtxt"), "--text"],
+        ["inspect", str(FIXTURES / "demo.onnxtxt"), str(FIXTURES / "functions_dims.onnxtxt"), "-q"],
+        ["inspect", "absent.onnx", "--json"],
+        ["--help"],
+        ["--version"],
+    ],
+    ids=" ".join,
+)
+def test_a_reader_that_goes_away_ends_a_command_as_sigpipe_would(argv):
     reader, writer = os.pipe()
     os.close(reader)
-    done = onnxbench("runtimes", "--json", capture_output=False, stdout=writer, stderr=subprocess.PIPE)
+    done = onnxbench(*argv, capture_output=False, stdout=writer, stderr=subprocess.PIPE)
     os.close(writer)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 141
+    assert not done.stderr or "absent" in argv[1]
+    assert "BrokenPipe" not in done.stderr
 
 
 @LINUX_ONLY

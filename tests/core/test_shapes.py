@@ -12,10 +12,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from onnxbench import GraphView, Model
 from onnxbench.core.shape_rules.registry import MICROSOFT
-from onnxbench.core.shape_rules.symbols import lone
 from onnxbench.core.shapes import propagate
 from onnxbench.core.size_text import parse
-from onnxbench.core.symbolic import evaluate, symbol
+from onnxbench.core.symbolic import evaluate, lone, symbol
 from onnxbench.core.values import element_type
 from onnxbench.errors import BenchError
 
@@ -119,6 +118,16 @@ def test_one_name_for_two_sizes_is_believed_for_neither():
 def test_question_marks_are_no_names():
     shapes = shapes_of('g (float["?", "?"] x) => (y) { y = Transpose(x) }')
     assert printed(shapes, "y") == ["x_d1", "x_d0"]
+
+
+def test_names_that_are_no_identifiers_stay_apart():
+    model = onnx.parser.parse_model(HEADER + "g (float[A, B, C, D] x) => (y) { y = Flatten(x) }")
+    names = ["a-b", "batch size", "'A'", "(A)"]
+    for dim, name in zip(model.graph.input[0].type.tensor_type.shape.dim, names, strict=True):
+        dim.dim_param = name
+    shapes = propagate(Model(model))
+    assert printed(shapes, "y") == ["'a-b'", "\"'A'\"*'batch size'*A"]
+    assert [dim.dim_param for dim in shapes.type("x").tensor_type.shape.dim] == ["a-b", "batch size", "'A'", "A"]
 
 
 def test_stale_declarations_are_conflicts_and_lose():

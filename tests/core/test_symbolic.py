@@ -55,6 +55,52 @@ def test_what_is_printed_reads_back(tree):
         assert parse(str(size)) == size
 
 
+odd_names = st.one_of(
+    st.text(min_size=1, max_size=6),
+    st.text("ab -*+/%(),'\"\\\n\x1b", min_size=1, max_size=6),
+    st.sampled_from(
+        ["a-b", "2*N", "batch size", " N", "min", "lambda", "True", "None", "ﬁ", "fi", "'N'", "\udc80", "größe"]
+    ),
+)
+odd_trees = st.recursive(
+    st.one_of(st.integers(-4, 9), odd_names.map(symbol)),
+    lambda inner: st.tuples(st.sampled_from(sorted(FUNCTIONS)), inner, inner),
+    max_leaves=6,
+)
+
+
+@given(odd_trees)
+def test_names_that_are_no_identifiers_read_back_too(tree):
+    size = built(tree)
+    if size is not None:
+        assert parse(str(size)) == size
+
+
+def built(tree):
+    """The size of a tree whose leaves are sizes; None where it divides by something that could be zero."""
+    if not isinstance(tree, tuple):
+        return tree
+    name, left, right = tree[0], built(tree[1]), built(tree[2])
+    if left is None or right is None or (name in ("floordiv", "mod") and right == 0):
+        return None
+    return FUNCTIONS[name][1](left, right)
+
+
+@pytest.mark.parametrize(
+    "size, text",
+    [
+        (symbol("a-b"), "'a-b'"),
+        (symbol("a-b") * symbol("2*N") * 2 - 1, "2*'2*N'*'a-b' - 1"),
+        (ceildiv(symbol("batch size"), 2), "(('batch size' + 1)//2)"),
+        (largest(symbol("it's"), 3), 'max("it\'s", 3)'),
+        (symbol("True") + symbol("N"), "'True' + N"),
+    ],
+)
+def test_names_that_are_no_identifiers_stand_in_quotes(size, text):
+    assert str(size) == text
+    assert parse(text) == size
+
+
 @given(trees, trees, values)
 def test_substitution_then_numbers_is_numbers_at_once(tree, inner, env):
     size, by = as_size(tree), as_size(inner)
@@ -95,7 +141,7 @@ def test_equal_sizes_are_equal_however_they_came_about():
 
 
 @pytest.mark.parametrize(
-    "text", ["a.b-c", "", "N[0]", "__import__('os')", "1/0", "N//0", "f(x)", "((((", "2**-1", "9**999"]
+    "text", ["a.b-c", "", "N[0]", "__import__('os')", "1/0", "N//0", "f(x)", "((((", "2**-1", "9**999", "True", "b'N'"]
 )
 def test_what_is_no_arithmetic_is_not_read_as_such(text):
     assert parse(text) is None

@@ -127,8 +127,8 @@ def test_what_cannot_be_told_is_counted_apart():
 
 
 def test_numbers_come_with_shapes():
-    graph = "g (float[N,4,H,H] x, float[8,4,3,3] w) => (y) { y = Conv (x, w) }"
-    assert cost(graph, dims={"N": 2, "H": 10}).macs == 2 * 8 * 8 * 8 * 36
+    graph = "g (float[N,4,H,W] x, float[8,4,3,3] w) => (y) { y = Conv (x, w) }"
+    assert cost(graph, dims={"N": 2, "H": 10, "W": 10}).macs == 2 * 8 * 8 * 8 * 36
     assert cost(graph, shapes={"x": (1, 4, 5, 6)}).macs == 3 * 4 * 8 * 36
 
 

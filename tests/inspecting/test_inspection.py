@@ -172,6 +172,16 @@ def test_each_problem_is_found_where_it_is_and_not_where_it_is_not(code, graph, 
     assert code in codes(look(graph, opsets, ir=ir))
 
 
+def test_a_problem_of_many_places_names_the_first_and_counts_the_rest():
+    report = look(
+        "g (float[2] x) => (float[2] y) <float[1] u = {1}, float[1] v = {1}> { y = Relu (x) z = Neg (x) w = Abs (z) }"
+    )
+    assert report.dead_nodes == 2
+    places = {problem.code: problem.place for problem in report.problems}
+    assert places["OB642"] == "Neg that makes 'z' and 1 more"
+    assert places["OB643"] == "initializer 'u' and 1 more"
+
+
 def test_tensors_and_functions_that_are_broken_are_problems():
     proto = model("g (float[2] x) => (float[2] y) { y = Add (x, w) }").proto
     proto.graph.initializer.append(TensorProto(name="w", data_type=1, dims=[2], raw_data=b"\0" * 7))

@@ -1,10 +1,11 @@
 """Planted faults, by what the model holds. onnx, numpy and onnxruntime only: a bundle's repro.py carries a copy.
 
 Options: `ops=A+B`, `names=n+m` (all must be there, bodies and functions included; `+` separates) · `fused=A+B` (the second must
-read the first, and the value between must not be a graph output) · `above=X` (some input of a matching node must hold a value
-above X) · `below=X` · `attribute=NAME:N` (a node must have it) · `pair=A` (A must read what another node makes) · `sum=X` (a
-matching node must read an initializer of that sum) · `constant=1` (some input of a matching node must be an initializer) · `inside=1` (matching nodes must lie in a body) ·
-`p=P` chance · `beat=FILE` every second time only · `do=wrong|nan|shape|load|raise|signal|sleep|allocate`, `signal=SIGSEGV`, `exit=N`.
+read the first, and the value between must not be a graph output) · `above=X`, `below=X` (some input of a matching node must hold
+a value above X, below X) · `constant=1` (some input of a matching node must be an initializer) · `sum=X` (of that sum) ·
+`attribute=NAME:N` (a node must have it) · `pair=A` (A must read what another node makes) · `inside=1` (matching nodes must lie
+in a body) · `p=P` chance · `beat=FILE` every second time only · `do=wrong|nan|shape|load|raise|signal|sleep|allocate`,
+`signal=SIGSEGV`, `exit=N`.
 """
 
 import os
@@ -16,7 +17,19 @@ import numpy
 import onnx
 import onnxruntime
 
-OPTIONS = {"attribute", "pair", "below", "sum"} | {"ops", "names", "fused", "above", "constant", "inside", "p", "beat", "do", "signal", "exit"}
+OPTIONS = {"attribute", "pair", "below", "sum"} | {
+    "ops",
+    "names",
+    "fused",
+    "above",
+    "constant",
+    "inside",
+    "p",
+    "beat",
+    "do",
+    "signal",
+    "exit",
+}
 
 
 def run_faulty(serialized, folder, feeds, fetch, options, phase):

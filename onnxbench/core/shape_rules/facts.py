@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from onnx import TensorProto, TypeProto
 
-from onnxbench.core.symbolic import Size
+from onnxbench.core.symbolic import Size, lone
 from onnxbench.core.values import dtype_of
 
 Dim: TypeAlias = "Size | None"
@@ -153,6 +153,11 @@ def join(one: Fact, other: Fact) -> Fact:
     return Fact(element, dims, data, kind=one.kind, other=one.other if one.other == other.other else None)
 
 
+def dim_text(size: Size) -> str:
+    """A size as a file says it: a symbol by itself as it is, within expressions as `str` writes it."""
+    return lone(size) or str(size)
+
+
 def to_type(fact: Fact) -> TypeProto | None:
     """The fact as ONNX says it, expressions as text; None if not even the kind is known."""
     if fact.other is not None:
@@ -177,5 +182,5 @@ def to_type(fact: Fact) -> TypeProto | None:
             if isinstance(dim, int):
                 entry.dim_value = dim
             elif dim is not None:
-                entry.dim_param = str(dim)
+                entry.dim_param = dim_text(dim)
     return made

@@ -12,6 +12,7 @@ from onnxbench.core.attributes import subgraphs
 from onnxbench.core.model import Model
 from onnxbench.core.nearest import not_found
 from onnxbench.core.shape_rules.facts import MOST, followed
+from onnxbench.core.sizes import given_symbols, names_in
 from onnxbench.core.values import tensor_type
 from onnxbench.core.weights import array
 from onnxbench.errors import ModelError
@@ -107,41 +108,34 @@ def _tensor(model: Model, source: TensorProto, target: TensorProto) -> None:
     target.dims.extend(source.dims)
 
 
-def pin(model: ModelProto, dims: Mapping[str, int], shapes: Mapping[str, Sequence[int]]) -> tuple[dict[str, int], bool]:
-    """Give inputs the shapes wanted; returns the size of each symbol, and whether declarations still hold.
+def pin(model: ModelProto, dims: Mapping[str, int], shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
+    """Give inputs the shapes wanted; returns the size of each symbol.
 
     Raises:
         NameNotFound: OB303 for an input or symbol that the model has not.
+        UsageError: OB206 if a shape does not fit its input, or a symbol is given two sizes.
     """
     inputs = {value.name: value.type for value in model.graph.input}
-    known = declared_texts(model)
+    known = names_in(declared_texts(model))
     for name in dims:
-        if name not in known and not any(name in text for text in known):
-            raise not_found("symbolic dim", name, known)
-    values, holds = dict(dims), True
-    for name, shape in shapes.items():
+        if name not in known:
+            raise not_found("symbolic dim", name, sorted(known))
+    for name in shapes:
         if name not in inputs:
             raise not_found("input", name, inputs)
-        holds = _pinned(inputs[name], shape, values) and holds
-    return values, holds
+    values = given_symbols(inputs, shapes, dims)
+    for name, shape in shapes.items():
+        _pin(inputs[name], shape)
+    return values
 
 
-def _pinned(kind: TypeProto, shape: Sequence[int], values: dict[str, int]) -> bool:
+def _pin(kind: TypeProto, shape: Sequence[int]) -> None:
     holder = tensor_type(kind)
-    if holder is None:
-        return True
-    holds = True
-    if holder.HasField("shape") and len(holder.shape.dim) == len(shape):
-        for dim, size in zip(holder.shape.dim, shape, strict=True):
-            if dim.dim_param:
-                values.setdefault(dim.dim_param, size)
-            elif dim.HasField("dim_value") and dim.dim_value not in (size, -1):
-                holds = False
-    holder.ClearField("shape")
-    holder.shape.SetInParent()
-    for size in shape:
-        holder.shape.dim.add(dim_value=size)
-    return holds
+    if holder is not None:
+        holder.ClearField("shape")
+        holder.shape.SetInParent()
+        for size in shape:
+            holder.shape.dim.add(dim_value=size)
 
 
 def declared_texts(model: ModelProto) -> set[str]:

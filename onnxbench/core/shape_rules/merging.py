@@ -8,8 +8,8 @@ from onnx import TypeProto
 
 from onnxbench.core.shape_rules.bounds import bounds
 from onnxbench.core.shape_rules.facts import Dim, Fact, optional, sequence
-from onnxbench.core.shape_rules.symbols import Symbols, lone
-from onnxbench.core.symbolic import Expr, Size
+from onnxbench.core.shape_rules.symbols import Symbols
+from onnxbench.core.symbolic import Expr, Size, lone
 
 
 def read_type(kind: TypeProto, read: Callable[[str], Dim]) -> Fact:

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto, TypeProto, defs, helper, numpy_helper, shape_inference
 
-from onnxbench.core.shape_rules.facts import Dim, Fact, to_type
+from onnxbench.core.shape_rules.facts import Dim, Fact, dim_text, to_type
 from onnxbench.core.shape_rules.merging import read_type
 from onnxbench.core.symbolic import Size
 from onnxbench.core.values import dtype_of
@@ -29,14 +29,21 @@ def infer_single(
     for name, fact in zip(node.input, inputs, strict=True):
         if name and fact is not None:
             types[name] = to_type(fact) or TypeProto()
-            texts.update((str(dim), dim) for dim in fact.dims or () if dim is not None)
+            texts.update((dim_text(dim), dim) for dim in fact.dims or () if dim is not None)
             values = _values(fact)
             if values is not None:
                 data[name] = values
     imports = [helper.make_opsetid(name, version) for name, version in opsets.items()]
     try:
         found = shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=imports)
-    except (onnx.shape_inference.InferenceError, RuntimeError, KeyError, ValueError, TypeError):
+    except (
+        onnx.checker.ValidationError,
+        onnx.shape_inference.InferenceError,
+        RuntimeError,
+        KeyError,
+        ValueError,
+        TypeError,
+    ):
         return ()
 
     def read(text: str) -> Dim:

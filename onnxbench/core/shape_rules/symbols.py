@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from onnxbench.core.shape_rules.facts import Dim
 from onnxbench.core.size_text import parse
-from onnxbench.core.symbolic import Expr, Size, evaluate, substitute, symbol
+from onnxbench.core.symbolic import Expr, Size, evaluate, lone, substitute, symbol
 
 Path = tuple[tuple[int, str], ...]  # node and attribute of each body on the way from the main graph
 _HYPHENATED = re.compile(r"[A-Za-z_]\w*(-[A-Za-z_]\w*)+")
@@ -66,7 +66,8 @@ class Symbols:
             return None
         whole = _HYPHENATED.fullmatch(text) is not None and not all(part in self.texts for part in text.split("-"))
         size = None if whole else parse(text)
-        if size is None:
+        is_name = text.isidentifier() or text.strip()[:1] in ("'", '"')  # quotes mean something in expressions only
+        if size is None or (is_name and lone(size) not in ("", text)):
             return symbol(text)
         size = evaluate(size, self.values)
         if isinstance(size, Expr) and any(name in self.unreliable for name in size.symbols):
@@ -151,12 +152,3 @@ class Symbols:
         """Whether a size is one of a body: it may be another in the next round."""
         names: Iterable[str] = size.symbols if isinstance(size, Expr) else ()
         return any(self.owner.get(name, ())[: len(path)] == path for name in names) if path else False
-
-
-def lone(size: Dim) -> str:
-    """The name of a size that is one symbol; empty for any other."""
-    if isinstance(size, Expr) and len(size.terms) == 1:
-        ((monomial, factor),) = size.terms.items()
-        if factor == 1 and len(monomial) == 1 and monomial[0][1] == 1 and isinstance(monomial[0][0], str):
-            return monomial[0][0]
-    return ""

@@ -10,7 +10,7 @@ from onnx import defs
 
 from onnxbench.errors import quote
 from onnxbench.inspecting.header import elements
-from onnxbench.inspecting.problems import Facts, problem
+from onnxbench.inspecting.problems import Facts, and_more, problem
 
 Finding = Iterator[tuple[str, str, str]]
 
@@ -66,9 +66,8 @@ def _overridable(facts: Facts) -> Finding:
         n for n in facts.view.initializers if facts.view.is_overridable(n) and elements(facts.view.initializers[n]) > 1
     ]
     if names:
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         yield (
-            f"initializer {quote(names[0])}{more}",
+            and_more(f"initializer {quote(names[0])}", len(names)),
             "it is a graph input too, so a caller may replace it",
             ("export with keep_initializers_as_inputs=False if nobody means to"),
         )

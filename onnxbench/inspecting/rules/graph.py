@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from onnx import TypeProto
 
 from onnxbench.core.check import NO_ANSWER
-from onnxbench.core.graph import GraphView
 from onnxbench.core.shapes import Shapes
 from onnxbench.core.symbolic import Expr
 from onnxbench.errors import quote
 from onnxbench.inspecting.header import describe, dims_of
-from onnxbench.inspecting.problems import Facts, problem
+from onnxbench.inspecting.problems import Facts, and_more, problem
 
 Finding = Iterator[tuple[str, str, str]]
 
@@ -36,18 +35,19 @@ def _same_name(facts: Facts) -> Finding:
 
 @problem("OB642", "info", "a node's results reach no output")
 def _dead(facts: Facts) -> Finding:
-    dead = dead_nodes(facts.view)
-    if dead:
-        more = f" and {len(dead) - 1} more" if len(dead) > 1 else ""
-        yield f"{facts.view.nodes[dead[0]].label}{more}", "nothing that it makes reaches an output", ""
+    if facts.dead:
+        yield (
+            and_more(facts.view.nodes[facts.dead[0]].label, len(facts.dead)),
+            "nothing that it makes reaches an output",
+            "",
+        )
 
 
 @problem("OB643", "info", "an initializer is not used")
 def _unused(facts: Facts) -> Finding:
     names = facts.tensors.unused
     if names:
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        yield f"initializer {quote(names[0])}{more}", "no node reads it", ""
+        yield and_more(f"initializer {quote(names[0])}", len(names)), "no node reads it", ""
 
 
 @problem("OB644", "info", "equal weights are stored more than once")
@@ -65,8 +65,7 @@ def _duplicates(facts: Facts) -> Finding:
 def _untyped(facts: Facts) -> Finding:
     names = untyped(facts)
     if names:
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        yield f"value {quote(names[0])}{more}", "neither the file nor inference tells its type", ""
+        yield and_more(f"value {quote(names[0])}", len(names)), "neither the file nor inference tells its type", ""
 
 
 @problem("OB646", "warning", "a declared type is not what the graph computes")
@@ -84,16 +83,20 @@ def _absent(facts: Facts) -> Finding:
     view = facts.view
     names = [value.name for value in view.graph.value_info if not view.defines(value.name)]
     if names:
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        yield f"value {quote(names[0])}{more}", "no node makes it", ""
+        yield and_more(f"value {quote(names[0])}", len(names)), "no node makes it", ""
 
 
 @problem("OB648", "warning", "shape inference or the checker gave no answer")
 def _no_inference(facts: Facts) -> Finding:
     if facts.note:
-        yield "model", facts.note, "--timeout"
+        yield "model", facts.note, _more_of(facts.note)
     if facts.fault == NO_ANSWER:
         yield "model", facts.fault, "--timeout"
+
+
+def _more_of(note: str) -> str:
+    """The option that would have helped; more of nothing helps against an error."""
+    return "--timeout" if "no answer after" in note else "--max-memory" if "memory cap" in note else ""
 
 
 @problem("OB649", "warning", "the batch size is baked into a Reshape")
@@ -116,19 +119,6 @@ def _words(kind: TypeProto) -> str:
     dims = dims_of(kind)
     inside = "..." if dims is None else ", ".join("?" if dim is None else str(dim) for dim in dims)
     return f"{describe(kind).lower()}[{inside}]"
-
-
-def dead_nodes(view: GraphView) -> list[int]:
-    """Indices of the nodes that no output needs."""
-    alive: set[int] = set()
-    pending = [view.producer[name] for name in view.outputs if name in view.producer]
-    while pending:
-        node = pending.pop()
-        if node.index in alive:
-            continue
-        alive.add(node.index)
-        pending += [view.producer[name] for name in node.inputs if name in view.producer]
-    return [node.index for node in view.nodes if node.index not in alive]
 
 
 def untyped(facts: Facts) -> list[str]:

@@ -1,0 +1,135 @@
+"""What was asked so far, on disk: one JSON line for each check, so that a search that was killed can go on.
+
+A verdict is looked up by what the candidate is: its model and inputs. The first line says of which reduction they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from onnxbench.core.atomic import unwritable
+from onnxbench.core.model import Model
+from onnxbench.core.values import Value
+from onnxbench.errors import UsageError, quote
+
+SCHEMA = "onnxbench.journal/1"
+#: Bytes of an array that go into a key whole; of larger ones the ends.
+_WHOLE, _END = 1 << 20, 1 << 16
+
+
+class Journal:
+    """The verdicts of one reduction, kept in a file as they come."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        """A journal that writes to a file, or to none."""
+        self.path = path
+        self.known: dict[str, str] = {}
+        self._file: IO[str] | None = None
+
+    def open(self, head: Mapping[str, Any], resume: bool) -> None:
+        """Begin the file, or go on with what it holds.
+
+        Raises:
+            UsageError: OB207 if there is nothing to go on with, or it belongs to another reduction.
+            MachineError: OB402 if it cannot be written.
+        """
+        if self.path is None:
+            return
+        lines = [json.dumps({"schema": SCHEMA, **head}, sort_keys=True)]
+        if resume:
+            lines = self._read(lines[0])
+        try:
+            self._file = self.path.open("w", encoding="utf-8")
+            self._file.write("".join(f"{line}\n" for line in lines))
+            self._file.flush()
+        except OSError as error:
+            raise unwritable(self.path, error) from None
+
+    def _read(self, head: str) -> list[str]:
+        assert self.path is not None
+        try:
+            lines = self.path.read_text(encoding="utf-8").splitlines()
+        except OSError as error:
+            hint = "leave --resume out to begin anew"
+            raise UsageError("OB207", f"no journal {quote(str(self.path))}: {error.strerror}", hint=hint) from None
+        if not lines or lines[0] != head:
+            raise UsageError(
+                "OB207",
+                f"the journal {quote(str(self.path))} is of another model, input, runtime or option",
+                hint="the same command as before, or leave --resume out to begin anew",
+            )
+        kept = [head]
+        for line in lines[1:]:
+            try:
+                entry = json.loads(line)
+                self.known[entry["key"]] = entry["verdict"]
+            except (ValueError, KeyError, TypeError):  # the one that was being written when the process was killed
+                continue
+            kept.append(line)
+        return kept
+
+    def note(self, key: str, verdict: str, **more: Any) -> None:
+        """Keep a verdict."""
+        self.known[key] = verdict
+        if self._file is None:
+            return
+        try:
+            self._file.write(json.dumps({"key": key, "verdict": verdict, **more}) + "\n")
+            self._file.flush()
+        except OSError as error:
+            assert self.path is not None
+            raise unwritable(self.path, error) from None
+
+    def close(self) -> None:
+        """Keep the file, for the search may go on."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def move(self, target: Path) -> None:
+        """Put the file of a search that has ended into its bundle."""
+        self.close()
+        if self.path is not None and self.path.exists():
+            shutil.move(self.path, target)
+
+    def discard(self) -> None:
+        """Remove the file: there is nothing to go on with."""
+        self.close()
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+def key_of(model: Model, feeds: Mapping[str, Value]) -> str:
+    """What a candidate is, in a word."""
+    digest = hashlib.blake2b(model.proto.SerializeToString(deterministic=True), digest_size=16)
+    for name in sorted(feeds):
+        digest.update(name.encode("utf-8", "surrogateescape"))
+        _add(digest, feeds[name])
+    return digest.hexdigest()
+
+
+def _add(digest: Any, value: Value) -> None:
+    if isinstance(value, list):
+        digest.update(f"[{len(value)}]".encode())
+        for item in value:
+            _add(digest, item)
+        return
+    if value is None:
+        digest.update(b"none")
+        return
+    digest.update(f"{value.dtype}{value.shape}".encode())
+    if value.dtype == object:
+        digest.update(repr(value.tolist()).encode("utf-8", "surrogateescape"))
+    elif value.nbytes <= _WHOLE:
+        digest.update(np.ascontiguousarray(value).tobytes())
+    else:
+        flat = value.reshape(-1)
+        few = _END // value.itemsize
+        digest.update(np.ascontiguousarray(flat[:few]).tobytes() + np.ascontiguousarray(flat[-few:]).tobytes())

@@ -1,0 +1,202 @@
+"""The search for the fewest nodes: record, open, localise, narrow."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from onnx import TypeProto
+
+from onnxbench.core.graph import GraphView, Node, draws
+from onnxbench.core.model import Model
+from onnxbench.core.types import infer
+from onnxbench.core.values import Value
+from onnxbench.errors import AnswerIsNo
+from onnxbench.recording import record
+from onnxbench.reducers.engine import Engine
+from onnxbench.reducers.flatten import flatten
+from onnxbench.reducers.journal import Journal
+from onnxbench.reducers.localize import Localizer, Suspicion
+from onnxbench.reducers.oracle import Oracle
+from onnxbench.reducers.prove import Proof
+from onnxbench.reducers.request import Request
+from onnxbench.runtimes.base import Limits
+
+#: A candidate of a hanging model waits this share of the timeout, at least so many seconds; the confirmation waits it all.
+_HANG_SHARE, _HANG_S = 1 / 12, 2.0
+#: `If` inside `If`, functions inside functions: levels that are opened.
+_LEVELS = 16
+#: Suspects that are asked about before the search goes its own way.
+_HINTS = 3
+
+
+@dataclass(slots=True)
+class Search:
+    """One search.
+
+    Attributes:
+        request, proof: what is searched for.
+        model: the request's model with its weights out of the way.
+        workspace: folder for recorded values.
+        journal: where verdicts are kept.
+        oracle: judges candidates, once there is one.
+        engine: holds the best candidate, once one was seen to fail.
+        suspicions: nodes that are wrong by themselves.
+        view: the graph that `suspicions` and `engine` speak of.
+    """
+
+    request: Request
+    proof: Proof
+    model: Model
+    workspace: Path
+    journal: Journal = field(default_factory=Journal)
+    oracle: Oracle | None = None
+    engine: Engine | None = None
+    suspicions: list[Suspicion] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Search until no single node can go; with `localize_only` until it is known which nodes are wrong.
+
+        Raises:
+            AnswerIsNo: OB104 if the model, or what was chosen of it, does not fail when it is cut out.
+            BudgetSpent: the search has taken what it was given.
+        """
+        view = GraphView(self.model.proto, self.model.proto.graph)
+        engine = self._engine(self.model, view, dict(self.request.feeds))
+        if self.request.within is None:
+            self._start_whole(engine)
+            self._record(engine)
+            self._open()
+        else:
+            self._record(engine)  # first: what enters the chosen nodes has to be known
+            self._start_within(engine, self.request.within(view))
+        assert self.engine is not None
+        self._set_randomness_aside(self.engine)
+        hints = self._hints(self.engine)
+        if self.request.localize_only:
+            return
+        for nodes in hints[:_HINTS]:
+            if self.engine.fails(nodes):
+                break
+        self.engine.minimise()
+
+    def _question(self) -> Oracle:
+        request, proof = self.request, self.proof
+        assert proof.signature is not None
+        seconds = request.budget.seconds
+        return Oracle(
+            request.suspect,
+            next((runtime for runtime in request.trusted if str(runtime) == proof.judge), None),
+            proof.signature,
+            proof.fault,
+            proof.names,
+            request.tolerance,
+            _impatient(request.limits) if proof.hangs else request.limits,
+            proof.repeats,
+            journal=self.journal,
+            deadline=time.monotonic() + seconds if seconds is not None else None,
+            most=request.budget.checks,
+        )
+
+    def _engine(self, model: Model, view: GraphView, values: dict[str, Value]) -> Engine:
+        if self.oracle is None:
+            self.oracle = self._question()
+        limits = self.request.limits
+        types: Mapping[str, TypeProto] = infer(model, timeout=_third(limits), memory=limits.memory)
+        return Engine(model, view, values, types, self.oracle, self._tell)
+
+    def _record(self, engine: Engine) -> None:
+        recording = record(
+            self.request.trusted,
+            engine.model,
+            engine.view,
+            engine.values,
+            workspace=self.workspace,
+            types=engine.types,
+            limits=engine.oracle.limits,
+            hangs=self.proof.hangs,
+            progress=lambda done, total: self.request.tick(f"recorded {done} of {total} nodes"),
+        )
+        engine.values = recording.values
+
+    def _start_whole(self, engine: Engine) -> None:
+        if not engine.start(engine.view.order):
+            raise AnswerIsNo(
+                "OB104",
+                f"{self.request.model.label} fails as a file, but not when its nodes are cut out with all they need",
+                hint="the failure may lie in what a cut leaves out, such as training information or unused initializers",
+            )
+        self.engine = engine  # from here on there is something to hand back
+
+    def _start_within(self, engine: Engine, nodes: Sequence[Node]) -> None:
+        if not engine.start(nodes):
+            raise AnswerIsNo(
+                "OB104",
+                f"the {len(nodes)} chosen nodes of {self.request.model.label} do not fail by themselves",
+                hint="choose more, or leave --within out",
+            )
+        self.engine = engine
+
+    def _open(self) -> None:
+        """Inline functions and hoist taken branches, as long as the failure survives it."""
+        for _ in range(_LEVELS):
+            engine = self.engine
+            assert engine is not None
+            flat = flatten(engine.model, engine.values, self.request.limits)
+            if flat is None:
+                return
+            view = GraphView(flat.proto, flat.proto.graph)
+            opened = self._engine(flat, view, dict(engine.values))
+            opened.by_products = engine.by_products
+            if not opened.start(view.order):
+                return
+            self.engine = opened
+            self._record(opened)
+
+    def _set_randomness_aside(self, engine: Engine) -> None:
+        """Feed what random operators drew, if the failure survives it: no two runtimes draw the same numbers."""
+        assert self.proof.signature is not None
+        assert engine.best is not None
+        if self.proof.signature.kind != "numbers":
+            return
+        steady = [node for node in engine.best.nodes if not draws(node.proto)]
+        if 0 < len(steady) < len(engine.best.nodes):
+            exposed = engine.expose
+            if not engine.start(steady):
+                engine.expose = exposed
+
+    def _hints(self, engine: Engine) -> list[list[Node]]:
+        """What is likely: nodes that are wrong by themselves, or the one that the message names."""
+        assert self.proof.signature is not None
+        if self.proof.signature.kind != "numbers":
+            return [[node] for node in engine.view.by_name.get(self.proof.node, [])]
+        self.request.progress("comparing each node by itself")
+        self.suspicions = Localizer(
+            engine.oracle.suspect,
+            engine.model,
+            engine.view,
+            engine.values,
+            engine.types,
+            self.request.tolerance,
+            self.request.limits,
+        ).find()
+        chosen = engine.chosen
+        return [list(s.nodes) for s in self.suspicions if all(node.index in chosen for node in s.nodes)]
+
+    def _tell(self, engine: Engine) -> None:
+        left = len(engine.best.nodes) if engine.best is not None else len(engine.view.nodes)
+        known = f", {engine.oracle.remembered} of them remembered" if engine.oracle.remembered else ""
+        self.request.tick(f"{left} nodes left after {engine.oracle.checks} checks{known}")
+
+
+def _impatient(limits: Limits) -> Limits:
+    if limits.timeout is None:
+        return dataclasses.replace(limits, timeout=_HANG_S)
+    return dataclasses.replace(limits, timeout=min(limits.timeout, max(_HANG_S, limits.timeout * _HANG_SHARE)))
+
+
+def _third(limits: Limits) -> float | None:
+    return limits.timeout / 3 if limits.timeout is not None else None
