@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from onnxbench.core.values import Array, is_float, is_integer
+from onnxbench.core.values import Array, dtype_name, is_float, is_integer
 from onnxbench.reducers.measure import oddness
 from onnxbench.reducers.reproducer import Reproducer
 from onnxbench.reducers.shrink import Shrinker
@@ -38,7 +38,7 @@ def _on_rung(
     """The reproducer with those tensors simplified that get simpler by it; None if none does."""
     made: dict[Key, Array] = {}
     for key, value in read(best).items():
-        if (keys is None or key in keys) and value.size and _is_number(value):
+        if (keys is None or key in keys) and value.size and (_is_number(value) or rung is _letters):
             simple = rung(value)
             if oddness(simple) < oddness(value):
                 made[key] = simple
@@ -101,6 +101,11 @@ def _two_digits(value: Array) -> Array:
         return np.asarray(np.round(wide / unit) * unit).astype(value.dtype)
 
 
+def _letters(value: Array) -> Array:
+    """One letter for each string; other tensors stay."""
+    return np.full_like(value, "a") if dtype_name(value.dtype) == "string" else value
+
+
 def _wide(value: Array) -> Array:
     wide = value.astype(np.float64)
     return np.nan_to_num(wide, nan=0.0, posinf=0.0, neginf=0.0)
@@ -122,5 +127,5 @@ def _round_up(number: float) -> float:
 #: From the simplest on. Zeros come after ones: they hide most failures of numbers.
 LADDER: tuple[Simpler, ...] = (
     *(_ones, _zeros, _only_peak, _only_low, _peak, _low, _signs),
-    *(_whole, _tenths, _two_digits),
+    *(_whole, _tenths, _two_digits, _letters),
 )

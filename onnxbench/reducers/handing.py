@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from onnxbench.core.model import Model, save
+from onnxbench.core.model import save
 from onnxbench.core.values import Value
 from onnxbench.reducers import bundle
 from onnxbench.reducers.engine import Found
@@ -35,7 +35,7 @@ def hand_back(request: Request, proof: Proof, best: Found, report: Reduction, jo
             report.confirmed = True
             if report.status == "minimal":
                 journal.move(draft.folder / "journal.jsonl")
-            _publish(request, draft, report, best.piece.model)
+            _publish(request, draft, report, best)
     if request.output is not None:
         save(best.piece.model, request.output, force=request.force, allow_lossy=request.allow_lossy)
         report.output = request.output
@@ -65,9 +65,10 @@ def _said_names(proof: Proof, best: Found) -> set[str]:
     return {name for name in proof.names if name and name in message and normalise(message, {name}) != plain}
 
 
-def _publish(request: Request, draft: bundle.Draft, report: Reduction, model: Model) -> None:
+def _publish(request: Request, draft: bundle.Draft, report: Reduction, best: Found) -> None:
     """Put the bundle where it was asked for, or beside it if that was taken while the search went on."""
     assert request.bundle is not None
+    model = best.piece.model
     for place in bundle.numbered(request.bundle):
         beside = place.with_name(f"{place.name}.names.json")
         if request.anonymize and beside.exists() and not request.force:
@@ -77,13 +78,13 @@ def _publish(request: Request, draft: bundle.Draft, report: Reduction, model: Mo
         for name, document in request.documents.items():
             draft.add(name, document(told, model))
         if not request.anonymize:
-            draft.add("names.json", names_map(report, model))
+            draft.add("names.json", names_map(report.model, best))
         if request.force:
             draft.replace(place)
         elif not draft.publish(place):
             continue
         if request.anonymize:
-            bundle.write_text(beside, names_map(report, model))
+            bundle.write_text(beside, names_map(report.model, best))
         return
 
 

@@ -11,6 +11,7 @@ from onnx import AttributeProto, ModelProto, TensorProto, TypeProto
 from onnxbench.core.attributes import all_graphs, all_nodes
 from onnxbench.core.tensors import is_external, tensors
 from onnxbench.core.values import Array, is_float
+from onnxbench.errors import ModelError
 from onnxbench.reducers.reproducer import Reproducer, stored_bytes, values_of
 
 Size = tuple[int, ...]
@@ -99,7 +100,10 @@ def _oddness_of(reproducer: Reproducer, tensor: TensorProto) -> int:
     count = _elements(tensor)
     if count > _LOOKED_AT:
         return count * _ODD
-    return oddness(values_of(reproducer, tensor))
+    try:
+        return oddness(values_of(reproducer, tensor))
+    except ModelError:  # a payload that does not fit may be the failure
+        return count * _ODD
 
 
 def oddness(array: Array) -> int:

@@ -6,31 +6,30 @@ import dataclasses
 import json
 
 from onnxbench.core.model import Model
+from onnxbench.reducers.engine import Found
 from onnxbench.reducers.result import Culprit, Reduction
 
 SCHEMA = "onnxbench.names/1"
 
 
-def names_map(report: Reduction, model: Model) -> str:
-    """The text of names.json: the reproducer's nodes, and what each is called in the original.
+def names_map(label: str, found: Found) -> str:
+    """The text of names.json: the reproducer's nodes, and what each is called in the original, which has the label.
 
     A node without a name goes by its first output.
     """
+    theirs = {node.index: Culprit.of(node) for node in found.nodes}
+    pairs = zip(_ours(found.piece.model), (theirs[place] for place in found.piece.origin), strict=True)
     rows = [
-        {"node": _name(node), "original": culprit.name, "operator": culprit.operator, "output": culprit.output}
-        for node, culprit in zip(_ours(model), report.culprits, strict=False)
+        {"node": _name(ours), "original": culprit.name, "operator": culprit.operator, "output": culprit.output}
+        for ours, culprit in pairs
     ]
-    return json.dumps({"schema": SCHEMA, "model": report.model, "nodes": rows}, indent=1) + "\n"
+    return json.dumps({"schema": SCHEMA, "model": label, "nodes": rows}, indent=1) + "\n"
 
 
 def anonymous(report: Reduction, model: Model) -> Reduction:
     """The report with the reproducer's names in the place of the original's, and without places on this machine."""
-    culprits = [
-        dataclasses.replace(culprit, name=node.name, operator=node.operator, output=node.output)
-        for node, culprit in zip(_ours(model), report.culprits, strict=False)
-    ]
     return dataclasses.replace(
-        report, model="model.onnx", bundle=None, output=None, culprits=culprits, suspects=[], by_products={}
+        report, model="model.onnx", bundle=None, output=None, culprits=_ours(model), suspects=[], by_products={}
     )
 
 

@@ -117,7 +117,7 @@ def values_of(reproducer: Reproducer, tensor: TensorProto) -> Array:
 def replaced(reproducer: Reproducer, feeds: Mapping[str, Array], held_values: Mapping[int, Array]) -> Reproducer | None:
     """The reproducer with other values for some feeds and, by place, some tensors; None if those would be too large.
 
-    Shapes may be others too: an input's declared one follows.
+    Their shapes stay.
     """
     if any(value.nbytes > LARGEST for value in held_values.values()):
         return None
@@ -125,18 +125,11 @@ def replaced(reproducer: Reproducer, feeds: Mapping[str, Array], held_values: Ma
     places = list(tensors(proto))
     for place, value in held_values.items():
         put(places[place], value)
-    for info in proto.graph.input:
-        if info.name in feeds and info.type.HasField("tensor_type"):
-            declare_dims(info.type.tensor_type, feeds[info.name].shape)
     return reproducer.with_model(proto, {**reproducer.feeds, **feeds})
 
 
 def declare_dims(kind: object, shape: Sequence[int]) -> None:
-    """Declare a tensor type's dims, unless it declares sizes that say so already or leave them open."""
-    dims = kind.shape.dim  # type: ignore[attr-defined]
-    known = [dim.dim_value if dim.HasField("dim_value") else None for dim in dims]
-    if len(known) == len(shape) and all(dim in (None, size) for dim, size in zip(known, shape, strict=True)):
-        return
+    """Declare a tensor type's dims."""
     kind.shape.ClearField("dim")  # type: ignore[attr-defined]
     for size in shape:
         kind.shape.dim.add().dim_value = size  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@ from onnxbench.reducers.settle import Settler
 from onnxbench.reducers.shrink import Shrinker
 
 #: Seconds that shrinking may take, if the search took less; else as long as the search.
-_LEAST_S = 60.0
+_LEAST_S = 30.0
 
 
 @dataclass(slots=True)
@@ -74,8 +74,9 @@ def shrink(
         spent: seconds that the search took.
         shrunk: gets the result.
     """
-    origin = tuple(node.proto.name for node in start.nodes)
     places = start.piece.origin
+    names = {node.index: node.proto.name for node in start.nodes}
+    origin = tuple(names[place] for place in places)
 
     def ask(candidate: Reproducer) -> Answer:
         piece = Piece(candidate.model, dict(candidate.feeds), (), places)

@@ -19,6 +19,8 @@ from onnxbench.reducers.reproducer import LARGEST, Reproducer, declare_dims, hel
 _SIZES = frozenset(
     {"kernel_shape", "output_shape", "shape", "split", "hidden_size", "num_heads", "block_size", "blocksize"}
 )
+#: Attributes that say how a window goes over its input; each has a default that is the plainest.
+_WINDOW = frozenset({"pads", "strides", "dilations", "output_padding", "auto_pad", "ceil_mode"})
 #: An integer tensor of one dim and so many elements is taken for a shape.
 _SHAPE_ELEMENTS = 8
 
@@ -68,7 +70,7 @@ def static(reproducer: Reproducer) -> Reproducer:
 def resized(reproducer: Reproducer, sizes: Mapping[Slot, int], window: Window) -> Reproducer | None:
     """The reproducer with smaller sizes; None if that takes new bytes that are too many.
 
-    Every input declares the sizes it is fed.
+    Every input declares the sizes it is fed, open ones too.
     """
     feeds = {}
     for name, array in reproducer.arrays().items():
@@ -94,6 +96,18 @@ def resized(reproducer: Reproducer, sizes: Mapping[Slot, int], window: Window) -
         if info.name in feeds and info.type.HasField("tensor_type"):
             declare_dims(info.type.tensor_type, feeds[info.name].shape)
     return reproducer.with_model(proto, {**reproducer.feeds, **feeds})
+
+
+def unwindowed(reproducer: Reproducer) -> Reproducer:
+    """The reproducer with windows that neither pad nor jump, which fit any size."""
+    proto = reproducer.draft()
+    for node in all_nodes(proto):
+        kept = [attribute for attribute in node.attribute if attribute.name not in _WINDOW]
+        if len(kept) != len(node.attribute):
+            copies = [AttributeProto.FromString(attribute.SerializeToString()) for attribute in kept]
+            del node.attribute[:]
+            node.attribute.extend(copies)
+    return reproducer.with_model(proto)
 
 
 def _set(attribute: AttributeProto, i: int, size: int) -> None:

@@ -33,10 +33,11 @@ def reduction(report: Reduction, model: Model) -> str:
             "",
             "## What fails",
             "",
-            "| node of the original | operator | makes |",
+            "| node | operator | makes |",
             "|---|---|---|",
             *(f"| {_cell(c.name)} | {_cell(c.operator)} | {_cell(c.output)} |" for c in report.culprits),
             "",
+            *_naming(report, model),
             *_differences(report),
             *(line for note in report.notes for line in (f"Note: {escape(note)}.", "")),
             *_message(report),
@@ -51,6 +52,14 @@ def reduction(report: Reduction, model: Model) -> str:
             "",
         ]
     )
+
+
+def _naming(report: Reduction, model: Model) -> list[str]:
+    """Where the original's names are not those of the reproducer, how to tell which is which."""
+    ours = {node.name for node in model.proto.graph.node}
+    if all(culprit.name in ours for culprit in report.culprits):
+        return []
+    return ["The nodes are called as in the original; `names.json` says which node of `model.onnx` is which.", ""]
 
 
 def _headline(report: Reduction) -> str:

@@ -17,18 +17,9 @@ import numpy
 import onnx
 import onnxruntime
 
-OPTIONS = {"attribute", "pair", "below", "sum"} | {
-    "ops",
-    "names",
-    "fused",
-    "above",
-    "constant",
-    "inside",
-    "p",
-    "beat",
-    "do",
-    "signal",
-    "exit",
+OPTIONS = {
+    *("ops", "names", "fused", "above", "below", "constant", "sum", "attribute", "pair", "inside"),
+    *("p", "beat", "do", "signal", "exit"),
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from onnxbench.reducers.passes import shrink_pass
 from onnxbench.reducers.shrink import Shrinker
-from onnxbench.reducers.slots import Slot, Window, resized, slots, static
+from onnxbench.reducers.slots import Slot, Window, resized, slots, static, unwindowed
 
 Sizes = Mapping[Slot, int]
 
@@ -14,9 +14,10 @@ Sizes = Mapping[Slot, int]
 @shrink_pass("dims", "make dims static and small: all of them, then those of one size together, then single ones", 40)
 def run(shrinker: Shrinker) -> None:
     """Steep first: to 1 at once; gently only where the failure needs a size."""
-    shrinker.consider(static(shrinker.best))
-    if _try(shrinker, dict.fromkeys(slots(shrinker.best), 1)):
+    everything = dict.fromkeys(slots(shrinker.best), 1)
+    if _try(shrinker, everything) or shrinker.consider(resized(unwindowed(shrinker.best), everything, "peak")):
         return
+    shrinker.consider(static(shrinker.best))
     while any(_shrink_class(shrinker, size) for size in _distinct(shrinker)):
         pass
     for slot in sorted(slots(shrinker.best), key=lambda slot: -slots(shrinker.best).get(slot, 0)):

@@ -26,6 +26,8 @@ _INSTEAD = {
 _REDUCTIONS = ("ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare")
 #: What may stand for anything that makes the type that it reads, simplest first.
 _UNARY = ("Identity", "Relu", "Neg")
+#: Up to so many nodes all of them are tried.
+_FEW = 8
 
 
 @shrink_pass("operators", "put Identity, Relu, Add, Conv in the place of operators that the failure does not need", 75)
@@ -33,11 +35,13 @@ def run(shrinker: Shrinker) -> None:
     """Each node by itself; in the order of the file."""
     limits = shrinker.settler.limits
     types = infer(shrinker.best.model, timeout=limits.timeout, memory=limits.memory)
-    for place, node in enumerate(list(all_nodes(shrinker.best.proto))):
+    nodes = list(all_nodes(shrinker.best.proto))
+    simple = _UNARY if len(nodes) <= _FEW else _UNARY[:1]
+    for place, node in enumerate(nodes):
         if not is_standard(node) or not node.output:
             continue
         passes_on = len(node.output) == 1 and len(node.input) and _same(types, node.input[0], node.output[0])
-        unary = [op for op in _UNARY if passes_on and op != node.op_type]
+        unary = [op for op in simple if passes_on and op != node.op_type]
         if any(shrinker.consider(_with(shrinker.best, place, op, 1)) for op in unary):
             continue
         instead = "ReduceSum" if node.op_type in _REDUCTIONS else _INSTEAD.get(node.op_type)

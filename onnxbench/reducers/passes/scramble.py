@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from onnxbench.core.values import Array, is_float
+from onnxbench.core.tensors import type_name
+from onnxbench.core.values import Array, is_float, is_integer
 from onnxbench.errors import quote
 from onnxbench.reducers.passes import shrink_pass
-from onnxbench.reducers.reproducer import LARGEST, Reproducer, held, payload_bytes, replaced, values_of
+from onnxbench.reducers.reproducer import LARGEST, held, payload_bytes, replaced, values_of
 from onnxbench.reducers.shrink import Shrinker
 
 #: Fewer different numbers than this tell nothing of a model.
@@ -26,7 +27,7 @@ _FEW = 3
 )
 def run(shrinker: Shrinker) -> None:
     """All at once, then one by one; a note names what could not be replaced."""
-    weights = _weights(shrinker.best)
+    weights = _weights(shrinker)
     feeds = {name: array for name, array in shrinker.best.arrays().items() if _tells(array)}
     if not weights and not feeds:
         return
@@ -43,10 +44,14 @@ def run(shrinker: Shrinker) -> None:
             shrinker.notes.append(f"the failure needs the values that input {quote(str(at))} is fed, which stay")
 
 
-def _weights(best: Reproducer) -> dict[int, Array]:
-    found = {}
+def _weights(shrinker: Shrinker) -> dict[int, Array]:
+    best, found = shrinker.best, {}
     for place, tensor in held(best.proto):
         if payload_bytes(tensor) > LARGEST:
+            dims = "x".join(map(str, tensor.dims))
+            shrinker.notes.append(
+                f"a weight ({type_name(tensor.data_type)} {dims}) is too large to be replaced, and stays"
+            )
             continue
         value = values_of(best, tensor)
         if _tells(value):
@@ -59,13 +64,19 @@ def _all_scrambled(arrays: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def _tells(array: Array) -> bool:
-    return is_float(array.dtype) and len(np.unique(array.astype(np.float64))) > _FEW
+    number = is_float(array.dtype) or is_integer(array.dtype)
+    return number and array.size > _FEW and len(np.unique(array.astype(np.float64))) > _FEW
 
 
 def _scrambled(array: Array) -> Array:
     """Random numbers of the same mean and spread."""
+    if is_integer(array.dtype):
+        whole = array.astype(np.int64)
+        drawn = np.random.default_rng(0).integers(whole.min(), whole.max(), array.shape, endpoint=True)
+        return np.asarray(drawn).astype(array.dtype)
     wide = array.astype(np.float64)
     finite = wide[np.isfinite(wide)]
     random = np.random.default_rng(0)
     made = random.normal(finite.mean() if finite.size else 0.0, finite.std() if finite.size else 1.0, array.shape)
-    return np.asarray(np.clip(made, finite.min(initial=0), finite.max(initial=1))).astype(array.dtype)
+    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
+    return np.asarray(np.clip(made, low, high)).astype(array.dtype)
