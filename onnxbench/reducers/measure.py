@@ -12,7 +12,7 @@ from onnxbench.core.attributes import all_graphs, all_nodes
 from onnxbench.core.tensors import is_external, tensors
 from onnxbench.core.values import Array, is_float
 from onnxbench.errors import ModelError
-from onnxbench.reducers.reproducer import Reproducer, stored_bytes, values_of
+from onnxbench.reducers.reproducer import Reproducer, payload_bytes, stored_bytes, values_of
 
 Size = tuple[int, ...]
 
@@ -23,8 +23,10 @@ _PLAIN_TYPES = (TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL, TensorPr
 _KNOWN_TYPES = (TensorProto.DOUBLE, TensorProto.INT32, TensorProto.FLOAT16)
 #: How much each operator has to be understood; others 9.
 _OPERATORS = {"Identity": 0, "Relu": 1, "Neg": 2, "Abs": 2, "Add": 2, "Mul": 2, "Sub": 3, "ReduceSum": 3, "Conv": 5}
-#: Numbers of a tensor that are looked at one by one; those of a larger one count as odd.
+#: Numbers of a tensor that are looked at one by one; those of a larger one count as odd, unless all are equal.
 _LOOKED_AT = 4096
+#: Bytes of a weight that are read for that.
+_READ = 1 << 20
 _ODD = 12
 _KIB = 1024
 
@@ -98,7 +100,7 @@ def _type_rank(code: int) -> int:
 
 def _oddness_of(reproducer: Reproducer, tensor: TensorProto) -> int:
     count = _elements(tensor)
-    if count > _LOOKED_AT:
+    if payload_bytes(tensor) > _READ:
         return count * _ODD
     try:
         return oddness(values_of(reproducer, tensor))
@@ -110,7 +112,7 @@ def oddness(array: Array) -> int:
     """How odd the numbers of an array are: 0 for ones, 1 for each zero, more with each sign and digit and other number."""
     if array.dtype.kind in "OUS" or array.dtype.kind == "c":
         return sum(min(len(str(item)), _ODD) for item in array.reshape(-1)[:_LOOKED_AT].tolist())
-    if array.size > _LOOKED_AT:
+    if array.size > _LOOKED_AT and (array != array.reshape(-1)[0]).any():
         return int(array.size) * _ODD
     wide = array.astype(np.float64) if is_float(array.dtype) else array.astype(np.int64)
     distinct, counts = np.unique(wide, return_counts=True)

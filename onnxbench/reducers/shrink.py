@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -60,6 +60,7 @@ class Shrinker:
     verdict: Verdict | None = None
     _size: Size = ()
     _asked: set[bytes] = field(default_factory=set)
+    _gave_up: set[str] = field(default_factory=set)
     _start: Answer | None = None
     _odd_start: bool = False
     _record: Record = field(default_factory=lambda: Record(""))
@@ -76,11 +77,11 @@ class Shrinker:
         self.records.update((entry.name, Record(entry.name)) for entry in passes)
         try:
             for _ in range(_ROUNDS):
-                waiting = [p for p in passes if not p.last and seen.get(p.name) != self._accepted]
+                waiting = [p for p in passes if not p.last and self._is_due(p, seen)]
                 if not waiting:
                     break
                 for entry in waiting:
-                    if seen.get(entry.name) != self._accepted:
+                    if self._is_due(entry, seen):
                         self._run(entry)
                         seen[entry.name] = self._accepted
             for entry in passes:
@@ -89,11 +90,16 @@ class Shrinker:
         except OutOfTime:
             self.notes.append("shrinking took its share of the time and was stopped; it may go on from the result")
 
+    def _is_due(self, entry: Pass, seen: Mapping[str, int]) -> bool:
+        """Whether anything has changed since a pass ran, and it did not give up."""
+        return entry.name not in self._gave_up and seen.get(entry.name) != self._accepted
+
     def _run(self, entry: Pass) -> None:
         self._record = self.records[entry.name]
         try:
             entry.run(self)
         except BenchError as error:  # such as weights that are gone; what was found so far is no worse for it
+            self._gave_up.add(entry.name)
             self.notes.append(f"the pass {entry.name} gave up: {error.message}")
 
     def consider(self, candidate: Reproducer | None, *, larger: bool = False) -> bool:
