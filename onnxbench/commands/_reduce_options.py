@@ -57,6 +57,15 @@ FailRegex = Annotated[
 FailAny = Annotated[
     bool, typer.Option("--fail-any", rich_help_panel=FAIL, help="Any way in which --check fails is the failure.")
 ]
+WorkaroundFile = Annotated[
+    str | None,
+    typer.Option(
+        "--workaround",
+        metavar="FILE",
+        rich_help_panel=options.OUTPUT,
+        help="Write the whole model, rewritten so that it does not fail, if that can be had.",
+    ),
+]
 Within = Annotated[
     str | None,
     typer.Option(

@@ -29,12 +29,22 @@ def names_map(label: str, found: Found) -> str:
 def anonymous(report: Reduction, model: Model) -> Reduction:
     """The report with the reproducer's names in the place of the original's, and without places on this machine."""
     return dataclasses.replace(
-        report, model="model.onnx", bundle=None, output=None, culprits=_ours(model), suspects=[], by_products={}
+        report,
+        model="model.onnx",
+        bundle=None,
+        output=None,
+        workaround=None,
+        culprits=_ours(model),
+        suspects=[],
+        by_products={},
     )
 
 
 def _ours(model: Model) -> list[Culprit]:
-    return [Culprit(node.name, node.op_type, next(iter(node.output), "")) for node in model.proto.graph.node]
+    return [
+        Culprit(node.name, node.op_type, next(iter(node.output), ""), list(node.output))
+        for node in model.proto.graph.node
+    ]
 
 
 def _name(node: Culprit) -> str:

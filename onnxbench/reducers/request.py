@@ -44,6 +44,7 @@ class Request:
         anonymize: leave nothing of names, docs and values that the failure does not need.
         bundle: folder to write the reproducer to, or None.
         output: file to write the reduced model to, or None; formats as `core.model.save` has them.
+        workaround: file to write a rewritten model to that does not fail, or None.
         force: replace what is there.
         allow_lossy: write `output` in a format that loses something.
         documents: texts to add to the bundle, made from the report.
@@ -68,6 +69,7 @@ class Request:
     anonymize: bool = False
     bundle: Path | None = None
     output: str | None = None
+    workaround: str | None = None
     force: bool = False
     allow_lossy: bool = False
     documents: Mapping[str, Callable[[Reduction, Model], str]] = field(default_factory=dict)

@@ -74,6 +74,7 @@ class Search:
             self._record(engine)  # first: what enters the chosen nodes has to be known
             self._start_within(engine, self.request.within(view))
         assert self.engine is not None
+        self._limit(self.engine.oracle)
         self._set_randomness_aside(self.engine)
         hints = self._hints(self.engine)
         if self.request.localize_only:
@@ -86,7 +87,6 @@ class Search:
     def _question(self) -> Oracle:
         request, proof = self.request, self.proof
         assert proof.signature is not None
-        seconds = request.budget.seconds
         return Oracle(
             request.suspect,
             next((runtime for runtime in request.trusted if str(runtime) == proof.judge), None),
@@ -97,9 +97,13 @@ class Search:
             _impatient(request.limits) if proof.hangs else request.limits,
             proof.repeats,
             journal=self.journal,
-            deadline=time.monotonic() + seconds if seconds is not None else None,
-            most=request.budget.checks,
         )
+
+    def _limit(self, oracle: Oracle) -> None:
+        """Let the budget count, now that there is something to hand back."""
+        budget = self.request.budget
+        oracle.deadline = time.monotonic() + budget.seconds if budget.seconds is not None else None
+        oracle.most = budget.checks
 
     def _engine(self, model: Model, view: GraphView, values: dict[str, Value]) -> Engine:
         if self.oracle is None:
