@@ -88,7 +88,7 @@ def reduce(
     progress = console.Progress(quiet, verbose)
 
     def request() -> Request:
-        shrinking = choose_passes(passes.split(",") if passes is not None else None, skip_pass or ())
+        shrinking = choose_passes(None if passes is None else passes.split(",") if passes else [], skip_pass or ())
         suspect = _suspect(runtime, check, fail_code, fail_regex, fail_any)
         limits = _parse.limits(timeout, max_memory)
         loaded = load(model)
