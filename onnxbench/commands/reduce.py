@@ -53,13 +53,17 @@ def reduce(
     time_limit: own.TimeLimit = None,
     max_checks: own.MaxChecks = None,
     resume: own.Resume = False,
+    passes: own.Passes = None,
+    skip_pass: own.SkipPass = None,
+    list_passes: own.ListPasses = False,
+    anonymize: own.Anonymize = False,
     bundle: options.Folder = None,
     output: options.Output = None,
     versions: own.Versions = None,
     workaround: own.WorkaroundFile = None,
     force: options.Force = False,
     allow_lossy: options.AllowLossy = False,
-    json: options.Json = False,
+    json: own.Json = False,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
     color: options.Color = "auto",
@@ -75,6 +79,7 @@ def reduce(
     from onnxbench.core.graph import GraphView
     from onnxbench.core.model import load
     from onnxbench.reducers.request import Budget, Request
+    from onnxbench.reducers.shrinking import choose_passes
     from onnxbench.render import console, markdown
 
     if git_bisect and not prove:
@@ -84,6 +89,7 @@ def reduce(
     progress = console.Progress(quiet, verbose)
 
     def request() -> Request:
+        shrinking = choose_passes(None if passes is None else passes.split(",") if passes else [], skip_pass or ())
         suspect = _suspect(runtime, check, fail_code, fail_regex, fail_any)
         limits = _parse.limits(timeout, max_memory)
         loaded = load(model)
@@ -103,6 +109,8 @@ def reduce(
             within=_chosen(within, view),
             localize_only=localize_only,
             only_prove=prove,
+            passes=[entry.name for entry in shrinking],
+            anonymize=anonymize,
             bundle=folder,
             journal=folder.with_name(f"{folder.name}.journal") if folder is not None else None,
             resume=resume,

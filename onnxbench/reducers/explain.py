@@ -6,6 +6,7 @@ import dataclasses
 
 from onnxbench.errors import BenchError
 from onnxbench.reducers import catalogue
+from onnxbench.reducers.catalogue import Known
 from onnxbench.reducers.cures import find_cures
 from onnxbench.reducers.engine import Found
 from onnxbench.reducers.oracle import Oracle, Verdict
@@ -23,9 +24,12 @@ def explain(report: Reduction, request: Request, best: Found, oracle: Oracle) ->
     report.cured_by_disabling = list(cures.optimizers)
     report.releases = survey(request.releases, lambda runtime: ask_on(runtime, best, oracle))
     report.since = summary(report.releases)
-    suspect = request.suspect
+
+
+def known_failures(report: Reduction, suspect: Runtime, best: Found) -> list[Known]:
+    """Reported failures that a candidate looks like, before shrinking has put other operators in."""
     version = report.versions.get(str(suspect), "")
-    report.known = catalogue.lookup(best.piece.model.proto, suspect.name, version, oracle.signature.kind)
+    return catalogue.lookup(best.piece.model.proto, suspect.name, version, report.signature["kind"])
 
 
 def ask_on(runtime: Runtime, best: Found, oracle: Oracle) -> Verdict:

@@ -40,6 +40,8 @@ class Request:
         journal: file that keeps the verdicts of a search that was stopped, or None.
         resume: go on with the search that left the journal.
         within: search only among these nodes, chosen from a view of `model`; None for all.
+        passes: names of the shrinking passes to run; None for all, none for a model whose nodes are as they were.
+        anonymize: leave nothing of names, docs and values that the failure does not need.
         bundle: folder to write the reproducer to, or None.
         output: file to write the reduced model to, or None; formats as `core.model.save` has them.
         releases: the suspect in other environments; the reproducer is asked there too.
@@ -64,6 +66,8 @@ class Request:
     journal: Path | None = None
     resume: bool = False
     within: Callable[[GraphView], Sequence[Node]] | None = None
+    passes: Sequence[str] | None = None
+    anonymize: bool = False
     bundle: Path | None = None
     output: str | None = None
     releases: Sequence[Runtime] = ()

@@ -17,6 +17,15 @@ Status = Literal["minimal", "best", "localized", "proven", "not-reproduced"]
 
 
 @dataclass(slots=True)
+class Record:
+    """What a shrinking pass achieved: candidates that were run, and how many of them were kept."""
+
+    name: str
+    tried: int = 0
+    accepted: int = 0
+
+
+@dataclass(slots=True)
 class Culprit:
     """A node of the reproducer: its name in the original, operator, first output, and all outputs."""
 
@@ -79,7 +88,9 @@ class Reduction:
         judge: the trusted runtime that told what is right, where the suspect gave numbers.
         failed, runs: how often the original failed, of how many runs.
         nodes_before, nodes_after: nodes of the top graph; `all_nodes_*` add bodies and functions.
+        bytes_before, bytes_after: of the model as a file, weights included.
         checks: candidates judged.
+        passes: what each shrinking pass achieved.
         culprits: the nodes that are left.
         differences: of the reproducer's outputs, for wrong numbers.
         suspects: the nodes that are wrong by themselves, the worst first, for wrong numbers.
@@ -110,8 +121,11 @@ class Reduction:
     nodes_after: int = 0
     all_nodes_before: int = 0
     all_nodes_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
     checks: int = 0
     seconds: float = 0.0
+    passes: list[Record] = field(default_factory=list)
     culprits: list[Culprit] = field(default_factory=list)
     differences: Sequence[dict[str, Any]] = ()
     suspects: list[Suspect] = field(default_factory=list)
