@@ -90,6 +90,7 @@ class _Run:
     shrunk: Shrunk | None = None
     began: float = field(default_factory=time.monotonic)
     around: Model | None = None
+    asked: int = 0
 
     def start(self) -> Reduction:
         """Prove the failure."""
@@ -170,6 +171,7 @@ class _Run:
         found = self._best(engine)
         self._look_again(engine, found)
         self.shrunk = Shrunk(found)
+        self.asked = engine.oracle.checks
         passes = choose_passes(request.passes, (), anonymize=request.anonymize)
         shrink(found, engine.oracle, passes, request.tick, time.monotonic() - self.began, self.shrunk)
 
@@ -196,7 +198,8 @@ class _Run:
         report.bytes_after = stored_bytes(best.piece.model)
         report.passes = self.shrunk.records if self.shrunk is not None else []
         report.notes += self.shrunk.notes if self.shrunk is not None else []
-        report.checks = oracle.checks
+        report.checks = self.asked or oracle.checks
+        report.shrink_checks = oracle.checks - report.checks
         report.suspects = [Suspect.of(suspicion.nodes, suspicion.isolated) for suspicion in search.suspicions]
         if report.suspects and not report.interrupted:
             _add_cumulative(report, search)

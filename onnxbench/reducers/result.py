@@ -89,7 +89,7 @@ class Reduction:
         failed, runs: how often the original failed, of how many runs.
         nodes_before, nodes_after: nodes of the top graph; `all_nodes_*` add bodies and functions.
         bytes_before, bytes_after: of the model as a file, weights included.
-        checks: candidates judged.
+        checks: candidates judged in the search for nodes; `shrink_checks` those of shrinking.
         passes: what each shrinking pass achieved.
         culprits: the nodes that are left.
         differences: of the reproducer's outputs, for wrong numbers.
@@ -124,6 +124,7 @@ class Reduction:
     bytes_before: int = 0
     bytes_after: int = 0
     checks: int = 0
+    shrink_checks: int = 0
     seconds: float = 0.0
     passes: list[Record] = field(default_factory=list)
     culprits: list[Culprit] = field(default_factory=list)
