@@ -132,7 +132,7 @@ def run_job(job: Job) -> dict[str, Any]:
 
 def load() -> Any:
     """The package, which would else tell its makers of each import and leave files in the home folder."""
-    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment] -- absent; OpenVINO has a stub for that
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment] # OpenVINO has a stub for when it is absent
     import openvino
 
     return openvino
