@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from onnxbench.commands._options import OUTPUT
+
 FAIL, SEARCH = "What fails", "How to search"
 
 Suspect = Annotated[
@@ -53,6 +55,15 @@ FailRegex = Annotated[
 ]
 FailAny = Annotated[
     bool, typer.Option("--fail-any", rich_help_panel=FAIL, help="Any way in which --check fails is the failure.")
+]
+WorkaroundFile = Annotated[
+    str | None,
+    typer.Option(
+        "--workaround",
+        metavar="FILE",
+        rich_help_panel=OUTPUT,
+        help="Write the whole model, rewritten so that it does not fail, if that can be had.",
+    ),
 ]
 Within = Annotated[
     str | None,

@@ -88,7 +88,9 @@ class Oracle:
             piece: inputs without a value get generated ones.
             recorded: right values by name; where they agree with the suspect's the trusted runtime need not run.
         """
-        if (self.deadline is not None and time.monotonic() > self.deadline) or self.checks == self.most:
+        if (self.deadline is not None and time.monotonic() > self.deadline) or (
+            self.most is not None and self.checks >= self.most
+        ):
             raise BudgetSpent
         self.checks += 1
         if self.suspect.needs_feeds and not complete(piece):

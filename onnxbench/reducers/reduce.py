@@ -11,11 +11,12 @@ from pathlib import Path
 
 from onnxbench.core.counts import count_nodes
 from onnxbench.core.graph import draws
-from onnxbench.core.model import Model
+from onnxbench.core.model import Model, save
 from onnxbench.core.saving import refuse_losses, refuse_target
 from onnxbench.core.slimming import slim
 from onnxbench.errors import MachineError
 from onnxbench.reducers import bundle
+from onnxbench.reducers.around import WayAround
 from onnxbench.reducers.engine import Engine
 from onnxbench.reducers.explain import explain
 from onnxbench.reducers.handing import hand_back
@@ -64,10 +65,11 @@ def _refuse_outputs(request: Request) -> None:
     """Say now what cannot be written, not when the search is over."""
     if request.bundle is not None:
         bundle.refuse_taken(request.bundle, request.force)
-    if request.output is not None and request.output != "-":
-        refuse_target(Path(request.output).absolute(), request.force)
-        if not request.allow_lossy:
-            refuse_losses(request.model.proto, Path(request.output))
+    for target in (request.output, request.workaround):
+        if target is not None and target != "-":
+            refuse_target(Path(target).absolute(), request.force)
+            if not request.allow_lossy:
+                refuse_losses(request.model.proto, Path(target))
 
 
 @dataclass(slots=True)
@@ -78,6 +80,7 @@ class _Run:
     proof: Proof = field(default_factory=Proof)
     journal: Journal = field(default_factory=Journal)
     engine: Engine | None = None
+    around: Model | None = None
 
     def start(self) -> Reduction:
         """Prove the failure."""
@@ -149,6 +152,7 @@ class _Run:
         assert engine.best is not None
         try:
             explain(report, engine.best, engine.oracle, self.request.progress)
+            self.around = WayAround(self.request, self.proof, self.model, report).find()
         except KeyboardInterrupt as stop:  # the reproducer is there, and goes back
             report.interrupted = stop.args[0] if stop.args else int(signal.SIGINT)
 
@@ -157,6 +161,8 @@ class _Run:
         assert self.engine is not None
         assert self.engine.best is not None
         hand_back(self.request, self.proof, self.engine.best, report, self.journal)
+        if self.around is not None and self.request.workaround is not None:
+            _save_workaround(self.request, self.around, report)
 
     def _describe(self, report: Reduction, search: Search) -> None:
         assert search.engine is not None
@@ -175,6 +181,12 @@ class _Run:
             report.notes.append(f"{', '.join(drawn)} draws random numbers, which two runtimes draw differently")
         if self.proof.failed < self.proof.runs:
             report.notes.append(f"flaky: the original failed {self.proof.failed} of {self.proof.runs} runs")
+
+
+def _save_workaround(request: Request, model: Model, report: Reduction) -> None:
+    assert request.workaround is not None
+    save(model, request.workaround, force=request.force, allow_lossy=request.allow_lossy)
+    report.workaround = request.workaround
 
 
 def versions(runtimes: Sequence[Runtime]) -> dict[str, str]:

@@ -42,6 +42,7 @@ class Request:
         within: search only among these nodes, chosen from a view of `model`; None for all.
         bundle: folder to write the reproducer to, or None.
         output: file to write the reduced model to, or None; formats as `core.model.save` has them.
+        workaround: file to write a rewritten model to that does not fail, or None.
         force: replace what is there.
         allow_lossy: write `output` in a format that loses something.
         documents: texts to add to the bundle, made from the report.
@@ -64,6 +65,7 @@ class Request:
     within: Callable[[GraphView], Sequence[Node]] | None = None
     bundle: Path | None = None
     output: str | None = None
+    workaround: str | None = None
     force: bool = False
     allow_lossy: bool = False
     documents: Mapping[str, Callable[[Reduction, Model], str]] = field(default_factory=dict)

@@ -16,15 +16,32 @@ Status = Literal["minimal", "best", "localized", "proven", "not-reproduced"]
 
 @dataclass(slots=True)
 class Culprit:
-    """A node of the reproducer: its name in the original, operator, and first output."""
+    """A node of the reproducer: its name in the original, operator, first output, and all outputs."""
 
     name: str
     operator: str
     output: str
+    outputs: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, node: Node) -> Culprit:
-        return cls(node.proto.name, node.proto.op_type, next(iter(node.outputs), ""))
+        made = [name for name in node.outputs if name]
+        return cls(node.proto.name, node.proto.op_type, next(iter(made), ""), made)
+
+
+@dataclass(slots=True)
+class Workaround:
+    """A way around that was seen to work on the whole model.
+
+    Attributes:
+        kind: "setting" of the suspect, or a rewritten "model".
+        how: the runtime as one would type it, or what was done to the model.
+        verified: whether its numbers were compared with right ones; else it only runs.
+    """
+
+    kind: Literal["setting", "model"]
+    how: str
+    verified: bool
 
 
 @dataclass(slots=True)
@@ -66,6 +83,7 @@ class Reduction:
         suspects: the nodes that are wrong by themselves, the worst first, for wrong numbers.
         lowest_failing: the suspect at the lowest optimization level that fails, as one would type it; "" if unknown.
         cured_by_disabling: optimizations of the suspect of which switching off any one makes the reproducer pass.
+        workarounds: what was seen to work on the whole model; `workaround` is the rewritten model's file, if one was asked for.
         by_products: other failures that candidates showed, with their counts.
         notes: what the reader should know, as sentences.
         bundle: folder of the reproducer, if one was written.
@@ -95,6 +113,8 @@ class Reduction:
     suspects: list[Suspect] = field(default_factory=list)
     lowest_failing: str = ""
     cured_by_disabling: list[str] = field(default_factory=list)
+    workarounds: list[Workaround] = field(default_factory=list)
+    workaround: str | None = None
     by_products: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     bundle: str | None = None

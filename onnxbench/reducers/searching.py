@@ -12,6 +12,7 @@ from onnx import TypeProto
 
 from onnxbench.core.graph import GraphView, Node, draws
 from onnxbench.core.model import Model
+from onnxbench.core.subgraph import carve
 from onnxbench.core.types import infer
 from onnxbench.core.values import Value
 from onnxbench.errors import AnswerIsNo
@@ -23,6 +24,7 @@ from onnxbench.reducers.localize import Localizer, Suspicion
 from onnxbench.reducers.oracle import Oracle
 from onnxbench.reducers.prove import Proof
 from onnxbench.reducers.request import Request
+from onnxbench.reducers.unroll import rounds
 from onnxbench.runtimes.base import Limits
 
 #: A candidate of a hanging model waits this share of the timeout, at least so many seconds; the confirmation waits it all.
@@ -74,6 +76,15 @@ class Search:
             self._record(engine)  # first: what enters the chosen nodes has to be known
             self._start_within(engine, self.request.within(view))
         assert self.engine is not None
+        self._limit(self.engine.oracle)
+        self._narrow()
+        while not self.request.localize_only and self._enter():
+            self._open()
+            self._narrow()
+
+    def _narrow(self) -> None:
+        """Drop nodes of the graph at hand until no single one can go."""
+        assert self.engine is not None
         self._set_randomness_aside(self.engine)
         hints = self._hints(self.engine)
         if self.request.localize_only:
@@ -83,10 +94,34 @@ class Search:
                 break
         self.engine.minimise()
 
+    def _enter(self) -> bool:
+        """Go on inside the body of a Loop or Scan that is left, in a round of it that fails by itself."""
+        assert self.engine is not None
+        assert self.engine.best is not None
+        engine = self.engine
+        trusted, limits = self.request.trusted, engine.oracle.limits
+        for node in engine.best.nodes if engine.best is not None else []:
+            known = engine.values
+            for _, inputs in rounds(engine.model, engine.view, node, known, engine.types, trusted, limits):
+                ((_, body),) = engine.view.bodies(node)
+                values = {**known, **inputs}
+                try:
+                    piece = carve(engine.model, body, body.nodes, values, types=engine.types)
+                except AnswerIsNo:
+                    continue
+                inner = Model(piece.model.proto, engine.model.folder, None, engine.model.label)
+                view = GraphView(inner.proto, inner.proto.graph)
+                opened = self._engine(inner, view, dict(piece.feeds))
+                opened.by_products = engine.by_products
+                if opened.start(view.order):
+                    self.engine = opened
+                    self._record(opened)
+                    return True
+        return False
+
     def _question(self) -> Oracle:
         request, proof = self.request, self.proof
         assert proof.signature is not None
-        seconds = request.budget.seconds
         return Oracle(
             request.suspect,
             next((runtime for runtime in request.trusted if str(runtime) == proof.judge), None),
@@ -97,9 +132,13 @@ class Search:
             _impatient(request.limits) if proof.hangs else request.limits,
             proof.repeats,
             journal=self.journal,
-            deadline=time.monotonic() + seconds if seconds is not None else None,
-            most=request.budget.checks,
         )
+
+    def _limit(self, oracle: Oracle) -> None:
+        """Let the budget count, now that there is something to hand back."""
+        budget = self.request.budget
+        oracle.deadline = time.monotonic() + budget.seconds if budget.seconds is not None else None
+        oracle.most = budget.checks
 
     def _engine(self, model: Model, view: GraphView, values: dict[str, Value]) -> Engine:
         if self.oracle is None:

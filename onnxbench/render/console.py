@@ -94,6 +94,11 @@ def print_reduction(report: Reduction, out: Console) -> None:
         out.print(f"lowest level that fails: {escape(report.lowest_failing)}")
     for name in report.cured_by_disabling:
         out.print(f"cured by switching off:  {name}")
+    for way in report.workarounds:
+        doubt = "" if way.verified else " (it runs; nobody tells whether it is right)"
+        out.print(f"way around: {escape(way.how)}{doubt}")
+    if report.workaround:
+        out.print(f"rewritten model: {escape(report.workaround)}")
     if report.bundle:
         out.print(f"bundle: {escape(report.bundle)}")
         out.print(f"  python {escape(shlex.quote(f'{report.bundle}/repro.py'))}   # exits 1 while the failure is there")

@@ -139,9 +139,8 @@ class Command(Runtime):
     def script(self) -> str:
         argv = [str(Path(part).absolute()) if Path(part).is_file() else part for part in self.options["argv"]]
         argv[0] = self.options["argv"][0] if os.sep not in self.options["argv"][0] else argv[0]
-        return _SCRIPT.format(
-            argv=argv, criterion=(self.criterion.codes, self.criterion.pattern, self.criterion.anything)
-        )
+        chosen = (self.criterion.codes, self.criterion.pattern, self.criterion.anything)
+        return _SCRIPT.format(argv=argv, cwd=str(Path.cwd()), criterion=chosen)
 
 
 def _filled(part: str, values: Mapping[str, str]) -> str:
@@ -171,11 +170,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 _SCRIPT = """\
+import os
 import re
 import signal
 import subprocess
 
 ARGV = {argv!r}
+CWD = {cwd!r}  # where the search ran: relative paths of the check lead from there
 CODES, PATTERN, ANYTHING = {criterion!r}
 
 
@@ -183,7 +184,13 @@ def run(model_path, feeds):
     inputs = str(HERE / "inputs.npz")
     argv = [part.replace("{{model}}", model_path).replace("{{inputs}}", inputs) for part in ARGV]
     phase("check")
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(
+        argv,
+        cwd=CWD if os.path.isdir(CWD) else None,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     output = done.stdout.decode("utf-8", "replace")
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     last, code = lines[-1] if lines else "", done.returncode

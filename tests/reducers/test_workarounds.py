@@ -1,0 +1,82 @@
+"""What is handed back as a way around works on the whole model, and computes the same."""
+
+import numpy as np
+import pytest
+
+from onnxbench import Tolerance, find, load
+from onnxbench.core.compare import differ_all
+from onnxbench.core.feeds import generate
+from onnxbench.core.graph import GraphView
+from onnxbench.core.types import infer
+from onnxbench.reducers.workarounds import rewrites, rewritten
+
+from .conftest import model, ops
+
+GELU = """agraph (float[N, 4] x) => (float[N, 4] y) {
+  [a] v0 = Sin (x) [b] v1 = Gelu (v0) [c] v2 = Cos (v1) [d] y = Tanh (v2) }"""
+FUSED = "agraph (float[N, 4] x) => (float[N, 4] y) { [a] v0 = Sin (x) [b] v1 = Cos (v0) [c] v2 = Tanh (v1) [d] y = Neg (v2) }"
+HALF = "agraph (float16[3, 4] x) => (float16[3, 4] y) { [a] v0 = Sin (x) [b] v1 = Add (v0, x) [c] y = Tanh (v1) }"
+
+
+def outputs(subject, runtime="onnxruntime:opt=disable"):
+    outcome = find(runtime).run(subject, generate(GraphView(subject.proto, subject.proto.graph)))
+    assert outcome.ok, outcome.sentence()
+    return outcome.outputs
+
+
+@pytest.mark.parametrize(
+    "graph, opset, suspect, name",
+    [
+        (GELU, 20, "misbehaving:ops=Gelu", "expanded"),
+        (FUSED, 17, "misbehaving:fused=Cos+Tanh", "barrier"),
+        (FUSED, 17, "misbehaving:fused=Cos+Tanh,do=raise", "barrier"),
+    ],
+)
+def test_a_rewritten_model_passes_where_the_original_fails(reduced, tmp_path, graph, opset, suspect, name):
+    broken, target = model(graph, f'"": {opset}'), tmp_path / "around.onnx"
+    report, _ = reduced(broken, suspect, workaround=str(target))
+    assert [w.how.partition(":")[0] for w in report.workarounds if w.kind == "model"] == [name]
+    assert report.workaround == str(target)
+    around, wanted = load(target), outputs(broken)
+    assert not differ_all(wanted, outputs(around, suspect), Tolerance())
+    faulty = find(suspect).run(broken, generate(GraphView(broken.proto, broken.proto.graph)))
+    assert not faulty.ok or differ_all(wanted, faulty.outputs, Tolerance())
+    assert [v.name for v in around.proto.graph.output] == ["y"]
+
+
+def test_where_nothing_helps_no_model_is_written_and_that_is_said(reduced, tmp_path):
+    target = tmp_path / "around.onnx"
+    report, _ = reduced(model(FUSED), "misbehaving:ops=Cos", workaround=str(target))
+    assert not target.exists()
+    assert (report.workaround, report.workarounds) == (None, [])
+    assert any("rewritten" in note for note in report.notes)
+
+
+def test_an_optimizer_is_switched_off_before_a_level(reduced):
+    text = "agraph (double[2, 4] x) => (double[2, 4] y) <double lo = {0}, double hi = {6}> { r = Relu (x) y = Clip (r, lo, hi) }"
+    report, _ = reduced(model(text), "onnxruntime")
+    assert [(w.kind, w.how, w.verified) for w in report.workarounds] == [
+        ("setting", "onnxruntime:disable=FuseReluClip", True)
+    ]
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in rewrites()])
+def test_every_rewrite_computes_the_same(name):
+    entry = next(entry for entry in rewrites() if entry.name == name)
+    source = model({"island": HALF}.get(name, GELU), '"": 20')
+    changed = rewritten(source.proto, entry, {"v0", "v1"}, infer(source))
+    assert changed is not None
+    assert ops(changed) != ops(source.proto)
+    result = type(source)(changed, label="changed")
+    assert not differ_all(outputs(source), outputs(result), Tolerance())
+    if name == "island":
+        assert ops(changed).count("Cast") == 5
+        assert outputs(result)["y"].dtype == np.float16
+
+
+def test_a_barrier_on_a_scalar(reduced):
+    entry = next(entry for entry in rewrites() if entry.name == "barrier")
+    source = model("agraph (float x) => (float y) { h = Sin (x) y = Cos (h) }")
+    changed = rewritten(source.proto, entry, {"h", "y"}, infer(source))
+    assert ops(changed) == ["Sin", "Max", "Cos"]
+    assert not differ_all(outputs(source), outputs(type(source)(changed, label="changed")), Tolerance())
