@@ -118,10 +118,12 @@ def run_job(job: Job) -> dict[str, Any]:
         compiled = compile_model(core, core.read_model(proto.SerializeToString() if freed else job.model), job.options)
     job.phase = "run"
     request = compiled.create_infer_request()
+    inputs = {value.name for value in proto.graph.input}
     for port in compiled.inputs:  # those that nothing reads are no longer among them
-        if port.any_name not in job.feeds:  # it would read whatever lies there
-            raise ValueError(f"no value for the input {port.any_name}")
-        request.set_tensor(port, to_openvino(port.any_name, job.feeds[port.any_name]))
+        (name,) = port.names & inputs  # and the others go by the names of values equal to them too
+        if name not in job.feeds:  # it would read whatever lies there
+            raise ValueError(f"no value for the input {name}")
+        request.set_tensor(port, to_openvino(name, job.feeds[name]))
     request.infer()
     names = [value.name for value in proto.graph.output]
     if len(names) != len(compiled.outputs):
@@ -233,8 +235,9 @@ def run(model_path, feeds):
     os.chdir(os.path.dirname(os.path.abspath(model_path)))  # where external data lies
     core = openvino.Core()
     loaded = core.read_model(model)
-    if set(feeds) - {{name for port in loaded.inputs for name in port.names}}:
+    if set(feeds) - {{port.any_name for port in loaded.inputs}}:
         loaded = core.read_model(freed(model, feeds))
+    names = [port.any_name for port in loaded.outputs]  # compiling adds those of equal values
     settings = dict({{"INFERENCE_PRECISION_HINT": OPTIONS["precision"]}}, **OPTIONS.get("property", {{}}))
     if "threads" in OPTIONS:
         settings["INFERENCE_NUM_THREADS"] = OPTIONS["threads"]
@@ -242,9 +245,10 @@ def run(model_path, feeds):
     phase("run")
     request = compiled.create_infer_request()
     for port in compiled.inputs:
-        request.set_tensor(port, to_openvino(feeds[port.any_name]))
+        for name in port.names & set(feeds):
+            request.set_tensor(port, to_openvino(feeds[name]))
     request.infer()
-    return {{port.any_name: from_openvino(request.get_tensor(port)) for port in compiled.outputs}}
+    return {{name: from_openvino(request.get_output_tensor(i)) for i, name in enumerate(names)}}
 
 
 def freed(model, feeds):
