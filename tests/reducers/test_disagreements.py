@@ -19,13 +19,15 @@ from .conftest import model, names
 pytestmark = pytest.mark.skipif(find_spec("openvino") is None, reason="pip install 'onnxbench[openvino]'")
 
 SIXTEEN = np.linspace(-2, 2, 16, dtype=np.float32).reshape(1, 1, 4, 4)
-PEEPHOLES = {
-    "W": "float[1, 12, 4]",
-    "R": "float[1, 12, 3]",
-    "B": "float[1, 24]",
-    "H": "float[1, 2, 3]",
-    "P": "float[1, 9]",
-}
+KINDS = {"float32": "float", "int64": "int64"}
+
+
+def drawn(**shapes):
+    generator = np.random.default_rng(0)
+    return {name: generator.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+PEEPHOLES = drawn(W=(1, 12, 4), R=(1, 12, 3), B=(1, 24), H=(1, 2, 3), P=(1, 9))
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Recipe:
         feed: what the first chain begins with.
         shape: of `b`.
         constants: initializers, in ONNX text.
+        inputs: what else is fed.
     """
 
     lines: str
@@ -46,7 +49,7 @@ class Recipe:
     op: str = "Tanh"
     opset: int = 19
     before: int = 24
-    inputs: dict[str, str] = field(default_factory=dict)
+    inputs: dict[str, np.ndarray] = field(default_factory=dict)
 
     def planted(self):
         dims = ", ".join(map(str, self.feed.shape))
@@ -55,7 +58,7 @@ class Recipe:
         second = [
             f"[m{i}] {after} = {self.op} ({name})" for i, name, after in links("t", "b", "y", length - self.before)
         ]
-        more = "".join(f", {kind} {name}" for name, kind in self.inputs.items())
+        more = "".join(f", {KINDS[v.dtype.name]}[{', '.join(map(str, v.shape))}] {n}" for n, v in self.inputs.items())
         graph = (
             f"agraph (float[{dims}] x{more}) => (float[{self.shape}] y) <{self.constants}> "
             f"{{ {' '.join([*first, self.lines, *second])} }}"
@@ -65,11 +68,7 @@ class Recipe:
         return planted
 
     def feeds(self):
-        draw = np.random.default_rng(0)
-        sizes = {
-            name: [int(n) for n in kind.split("[")[1].rstrip("]").split(",")] for name, kind in self.inputs.items()
-        }
-        return {"x": self.feed} | {name: draw.normal(size=size).astype(np.float32) for name, size in sizes.items()}
+        return {"x": self.feed} | self.inputs
 
 
 def links(stem, first, last, count):
@@ -136,7 +135,7 @@ NUMBERS = {
         opset=20,
     ),
     "TopK takes the later of equals": Recipe(
-        "[culprit] v, i = TopK (a, k) [after] b = Cast <to = 1> (i)",
+        "[before] i = Cast <to = 7> (a) [culprit] v, j = TopK (i, k) [after] b = Cast <to = 1> (j)",
         np.zeros(4, np.float32),
         "3",
         "int64[1] k = {3}",
@@ -165,3 +164,117 @@ def test_wrong_numbers_are_reduced_to_the_node(reduced, name, suspect, against):
     assert names(left) == ["culprit"]
     assert (report.status, report.confirmed, report.nodes_before, report.nodes_after) == ("minimal", True, 50, 1)
     assert report.signature["kind"] == "numbers"
+
+
+FAILURES = {
+    "openvino": {
+        "Pad has no mode wrap": (
+            Recipe(
+                '[culprit] b = Pad <mode = "wrap"> (a, pads)',
+                SIXTEEN,
+                "1, 1, 6, 4",
+                "int64[8] pads = {0, 0, 1, 0, 0, 0, 1, 0}",
+            ),
+            "Unsupported padding mode",
+        ),
+        "Mod of float needs fmod": (
+            Recipe(
+                "[culprit] b = Mod <fmod = 0> (a, two)",
+                np.array([3, -3, 5], np.float32),
+                "3",
+                "float two = {2}",
+                op="Neg",
+                opset=28,
+            ),
+            "floating point",
+        ),
+        "Celu of float16 mixes types": (
+            Recipe(
+                "[before] h = Cast <to = 10> (a) [culprit] i = Celu (h) [after] b = Cast <to = 1> (i)",
+                np.array([3, -3, 5], np.float32),
+                "3",
+                opset=28,
+            ),
+            "same element type",
+        ),
+        "GridSample has four dimensions": (
+            Recipe(
+                '[culprit] b = GridSample <mode = "linear"> (a, grid)',
+                np.ones((1, 1, 2, 2, 2), np.float32),
+                "1, 1, 1, 1, 1",
+                "float[1, 1, 1, 1, 3] grid = {0, 0, 0}",
+                opset=20,
+            ),
+            "4D input",
+        ),
+        "ReduceLogSum needs to know its axes": (
+            Recipe(
+                "[culprit] b = ReduceLogSum <keepdims = 0> (a, axes)",
+                np.ones((3, 4, 5), np.float32),
+                "3",
+                inputs={"axes": np.array([2, 1])},
+                opset=18,
+            ),
+            "dynamic rank",
+        ),
+        "Cast makes no strings": (
+            Recipe(
+                "[before] i = Abs (a) [culprit] j = Cast <to = 8> (i) [after] b = Cast <to = 1> (j)",
+                np.ones(3, np.float32),
+                "3",
+            ),
+            "Unsupported operation",
+        ),
+    },
+    "onnxruntime": {
+        "LSTM has no layout 1": (
+            Recipe(
+                "[culprit] skipped, b = LSTM <hidden_size = 3, layout = 1> (a, W, R)",
+                np.ones((2, 1, 4), np.float32),
+                "2, 1, 3",
+                inputs=drawn(W=(1, 12, 4), R=(1, 12, 3)),
+            ),
+            "Batchwise recurrent operations",
+        ),
+        "ReduceMax of no booleans": (
+            Recipe(
+                "[before] i = Cast <to = 9> (a) [culprit] j = ReduceMax <keepdims = 1> (i, axes) [after] b = Cast <to = 1> (j)",
+                np.zeros((2, 0, 4), np.float32),
+                "2, 1, 4",
+                "int64[1] axes = {1}",
+                op="Neg",
+                opset=20,
+            ),
+            "empty set",
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize("suspect, name", [(suspect, name) for suspect, names in FAILURES.items() for name in names])
+def test_what_only_one_can_run_is_reduced_to_the_node(reduced, suspect, name):
+    recipe, words = FAILURES[suspect][name]
+    (against,) = FAILURES.keys() - {suspect}
+    planted, feeds = recipe.planted(), recipe.feeds()
+    assert find(against).run(planted, feeds).ok
+    if find(suspect).run(planted, feeds).ok:
+        pytest.skip(f"it runs: {suspect} {find(suspect).version()}")
+    report, left = reduced(planted, suspect, against, feeds=feeds)
+    assert names(left) == ["culprit"]
+    assert (report.status, report.confirmed, report.nodes_before, report.nodes_after) == ("minimal", True, 50, 1)
+    assert words in report.signature["message"]
+
+
+def test_a_crash_is_reduced_to_the_node(reduced):
+    """OpenVINO hands a string that comes in straight out again, and frees it twice."""
+    chain = " ".join(f"[n{i}] {after} = Tanh ({name})" for i, name, after in links("t", "x", "y", 49))
+    planted = model(
+        f"g (float[3] x, string[2] s) => (float[3] y, string[2] t) {{ {chain} [culprit] t = Identity (s) }}"
+    )
+    feeds = {"x": np.ones(3, np.float32), "s": np.array(["a" * 50, "b" * 60], object)}
+    if find("openvino").run(planted, feeds).kind != "crash":
+        pytest.skip(f"it lives: {find('openvino').version()}")
+    report, left = reduced(planted, "openvino", feeds=feeds)
+    assert names(left) == ["culprit"]
+    assert (report.status, report.confirmed, report.nodes_before, report.nodes_after) == ("minimal", True, 50, 1)
+    assert (report.signature["kind"], report.signature["detail"]) == ("crash", "SIGABRT")
