@@ -134,11 +134,11 @@ NUMBERS = {
         op="Neg",
         opset=20,
     ),
-    "TopK takes the later of equals": Recipe(
+    "TopK with a k that is fed takes equals out of order": Recipe(
         "[before] i = Cast <to = 7> (a) [culprit] v, j = TopK (i, k) [after] b = Cast <to = 1> (j)",
         np.zeros(4, np.float32),
         "3",
-        "int64[1] k = {3}",
+        inputs={"k": np.array([3])},
         op="Neg",
     ),
     "DynamicQuantizeLinear rounds down": Recipe(
