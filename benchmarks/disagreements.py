@@ -2,8 +2,9 @@
 
 usage: disagreements.py [SUSPECT] [--against TRUSTED] [--match TEXT] [--json FILE]
 
-Prints, per test where the two part or only one of them runs, who is right by the test's own expected outputs: a line of
-name, operator, who differs, how. Those that a runtime does not support are counted only.
+Prints a table of the tests where the two part or only one of them runs, those of an operator that fail alike in one line: what
+each is by the test's own expected outputs, and what they are to each other. Those that a runtime does not support are counted only.
+FILE gets every test, with the messages.
 """
 
 import os
@@ -33,13 +34,14 @@ RANDOM = ("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomUniform"
 
 @dataclass(frozen=True)
 class Row:
-    """A node test where not both are right: "right", or how a runtime is wrong."""
+    """A node test: what two runtimes make of it, and what they are to each other ("-" if not both run)."""
 
     name: str
     operators: str
     suspect: str
     trusted: str
     between: str
+    message: str
 
 
 def main() -> int:
@@ -58,11 +60,21 @@ def main() -> int:
         tally[kind] += 1
         if kind not in ("agree", "unsupported"):
             rows.append(row)
-            print(f"| {row.name} | {row.operators} | {row.suspect} | {row.trusted} | {row.between} |", flush=True)
-    print(f"\n{dict(tally)}")
+    print(f"| operator | {suspect} | {trusted} | between them | tests | such as |\n|---|---|---|---|---|---|")
+    for key, names in grouped(rows).items():
+        print(f"| {' | '.join(key)} | {len(names)} | {names[0]} |")
+    print("\n" + ", ".join(f"{count} {kind}" for kind, count in sorted(tally.items())))
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
     return 0
+
+
+def grouped(rows: list[Row]) -> dict[tuple[str, ...], list[str]]:
+    """Names of tests by operator and by what happens."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for row in rows:
+        groups.setdefault((row.operators, row.suspect, row.trusted, row.between), []).append(row.name)
+    return groups
 
 
 def cases(match: str) -> Iterator[tuple[str, onnx.ModelProto, dict[str, Any], dict[str, Any]]]:
@@ -99,23 +111,18 @@ def compare(
     got = [runtime.run(Model(model), feeds, limits=limits) for runtime in (suspect, trusted)]
     between = verdict(got[0], got[1].outputs) if all(outcome.ok for outcome in got) else "-"
     operators = "+".join(dict.fromkeys(node.op_type for node in model.graph.node))
-    return Row(name, operators, *(verdict(outcome, expected) for outcome in got), between)
+    message = " ".join(outcome.message for outcome in got)
+    return Row(name, operators, *(verdict(outcome, expected) for outcome in got), between, " ".join(message.split()))
 
 
 def verdict(outcome: Outcome, want: dict[str, Any]) -> str:
-    """ "right", or what is wrong, in a few words."""
-    if outcome.kind in ("error", "unsupported"):
-        text = " ".join(outcome.message.split())
-        if outcome.kind == "unsupported":
-            return "unsupported"
-        return f"{outcome.phase} error: {text[-160:]}"
+    """What came of a run, in two words."""
+    if outcome.kind == "unsupported":
+        return "unsupported"
     if not outcome.ok:
-        return outcome.sentence()
+        return f"{outcome.phase} error" if outcome.kind == "error" else outcome.sentence()
     found = differ_all(want, outcome.outputs, Tolerance())
-    if not found:
-        return "right"
-    first = found[0]
-    return f"wrong {first.kind}"
+    return f"wrong {found[0].kind}" if found else "right"
 
 
 def kind_of(row: Row) -> str:

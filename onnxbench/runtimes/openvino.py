@@ -28,7 +28,7 @@ NARROW = {16: "bf16", 17: "f8e4m3", 19: "f8e5m2", 21: "u4", 22: "i4", 23: "f4e2m
 #: ONNX Runtime's: what one of them does to the heap or to its threads must not be laid at the other's door.
 _OWN = isolate.Interpreter(warm=("numpy", "onnx", "onnxbench.runtimes.openvino"))
 _NODE = re.compile(r"ONNX node '<Node\([^)]*\): ([^>]+)>'|node with name '([^']+)'|[Uu]nsupported .* name: (\S+)")
-_UNSUPPORTED = ("No conversion rule found for operations", "Unsupported operation of type")
+_UNSUPPORTED = re.compile(r"No conversion rule found|does not support the following|Unsupported operation of type")
 
 
 class OpenVino(Runtime):
@@ -84,7 +84,7 @@ class OpenVino(Runtime):
             return outcome
         found = _NODE.search(outcome.message)
         named = dataclasses.replace(outcome, node=next(filter(None, found.groups()), "")) if found else outcome
-        return as_unsupported(named) if any(text in outcome.message for text in _UNSUPPORTED) else named
+        return as_unsupported(named) if _UNSUPPORTED.search(outcome.message) else named
 
     def script(self) -> str:
         names = {packing.DTYPE_NAMES[element]: name for element, name in NARROW.items()}
@@ -235,9 +235,10 @@ def run(model_path, feeds):
     os.chdir(os.path.dirname(os.path.abspath(model_path)))  # where external data lies
     core = openvino.Core()
     loaded = core.read_model(model)
-    if set(feeds) - {{port.any_name for port in loaded.inputs}}:
-        loaded = core.read_model(freed(model, feeds))
-    names = [port.any_name for port in loaded.outputs]  # compiling adds those of equal values
+    names = [port.any_name for port in loaded.outputs]  # compiling adds those of equal values; old releases, reading too
+    if set(feeds) - {{port.any_name for port in loaded.inputs}} or any(len(port.names) > 1 for port in loaded.outputs):
+        names, model = looked_up(model, feeds)
+        loaded = core.read_model(model)
     settings = dict({{"INFERENCE_PRECISION_HINT": OPTIONS["precision"]}}, **OPTIONS.get("property", {{}}))
     if "threads" in OPTIONS:
         settings["INFERENCE_NUM_THREADS"] = OPTIONS["threads"]
@@ -251,7 +252,7 @@ def run(model_path, feeds):
     return {{name: from_openvino(request.get_output_tensor(i)) for i, name in enumerate(names)}}
 
 
-def freed(model, feeds):
+def looked_up(model, feeds):
     import onnx
 
     # OpenVINO makes constants of initializers that are inputs and fed too.
@@ -259,7 +260,7 @@ def freed(model, feeds):
     inputs = {{value.name for value in proto.graph.input}} & set(feeds)
     for tensor in [tensor for tensor in proto.graph.initializer if tensor.name in inputs]:
         proto.graph.initializer.remove(tensor)
-    return proto.SerializeToString()
+    return [value.name for value in proto.graph.output], proto.SerializeToString()
 
 
 def to_openvino(value):

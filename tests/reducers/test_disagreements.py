@@ -1,7 +1,7 @@
 """Real disagreements of OpenVINO and ONNX Runtime, planted in networks of 50 nodes, come out as the one node at fault.
 
 They were found by `benchmarks/disagreements.py`, which runs onnx's node tests through both; docs/runtimes.md lists them.
-A later release may mend any of them: then its test is skipped, and says so.
+Another release may have mended any of them: then its test is skipped, and says so.
 """
 
 import re
@@ -19,7 +19,13 @@ from .conftest import model, names
 pytestmark = pytest.mark.skipif(find_spec("openvino") is None, reason="pip install 'onnxbench[openvino]'")
 
 SIXTEEN = np.linspace(-2, 2, 16, dtype=np.float32).reshape(1, 1, 4, 4)
+RELEASES = ("2026.4.1 (f32)", "1.32.0")
 KINDS = {"float32": "float", "int64": "int64"}
+
+
+def otherwise(what):
+    """It is not as written down: a fault with the releases that were looked at, no news with others."""
+    (pytest.fail if (find("openvino").version(), find("onnxruntime").version()) == RELEASES else pytest.skip)(what)
 
 
 def drawn(**shapes):
@@ -156,10 +162,8 @@ def test_wrong_numbers_are_reduced_to_the_node(reduced, name, suspect, against):
     recipe = NUMBERS[name]
     planted, feeds = recipe.planted(), recipe.feeds()
     got, wanted = (find(runtime).run(planted, feeds) for runtime in (suspect, against))
-    assert got.ok, got.message
-    assert wanted.ok, wanted.message
-    if not differ_all(wanted.outputs, got.outputs, Tolerance()):
-        pytest.skip(f"they agree: {find('openvino').version()}")
+    if not got.ok or not wanted.ok or not differ_all(wanted.outputs, got.outputs, Tolerance()):
+        otherwise(f"{suspect} {got.sentence()}, {against} {wanted.sentence()}, and they agree")
     report, left = reduced(planted, suspect, against, feeds=feeds)
     assert names(left) == ["culprit"]
     assert (report.status, report.confirmed, report.nodes_before, report.nodes_after) == ("minimal", True, 50, 1)
@@ -256,13 +260,13 @@ def test_what_only_one_can_run_is_reduced_to_the_node(reduced, suspect, name):
     recipe, words = FAILURES[suspect][name]
     (against,) = FAILURES.keys() - {suspect}
     planted, feeds = recipe.planted(), recipe.feeds()
-    assert find(against).run(planted, feeds).ok
-    if find(suspect).run(planted, feeds).ok:
-        pytest.skip(f"it runs: {suspect} {find(suspect).version()}")
+    got, wanted = (find(runtime).run(planted, feeds) for runtime in (suspect, against))
+    if got.ok or not wanted.ok or words not in got.message:
+        otherwise(f"{suspect} {got.sentence()}, {against} {wanted.sentence()}")
     report, left = reduced(planted, suspect, against, feeds=feeds)
     assert names(left) == ["culprit"]
     assert (report.status, report.confirmed, report.nodes_before, report.nodes_after) == ("minimal", True, 50, 1)
-    assert words in report.signature["message"]
+    assert report.signature["kind"] in ("error", "unsupported")
 
 
 def test_a_crash_is_reduced_to_the_node(reduced):
@@ -272,8 +276,9 @@ def test_a_crash_is_reduced_to_the_node(reduced):
         f"g (float[3] x, string[2] s) => (float[3] y, string[2] t) {{ {chain} [culprit] t = Identity (s) }}"
     )
     feeds = {"x": np.ones(3, np.float32), "s": np.array(["a" * 50, "b" * 60], object)}
-    if find("openvino").run(planted, feeds).kind != "crash":
-        pytest.skip(f"it lives: {find('openvino').version()}")
+    got = find("openvino").run(planted, feeds)
+    if got.kind != "crash":
+        otherwise(f"openvino {got.sentence()}")
     report, left = reduced(planted, "openvino", feeds=feeds)
     assert names(left) == ["culprit"]
     assert (report.status, report.confirmed, report.nodes_before, report.nodes_after) == ("minimal", True, 50, 1)
