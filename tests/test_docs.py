@@ -95,3 +95,11 @@ def test_every_option_and_field_of_inspect_is_documented():
         assert short.get(option, option) in page
     for field in dataclasses.fields(Inspection):
         assert field.name == "fail_on" or f"`{field.name}`" in page
+
+
+def test_every_shrinking_pass_is_documented_in_its_order():
+    from onnxbench.reducers.passes import catalogue
+
+    table = (ROOT / "docs" / "reduce.md").read_text().partition("## Shrink")[2].partition("## Options")[0]
+    documented = re.findall(r"^\| `(\w+)` \| (.*) \|$", table, re.MULTILINE)
+    assert documented == [(entry.name, entry.sentence) for entry in catalogue().values()]

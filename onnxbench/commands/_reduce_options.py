@@ -1,12 +1,13 @@
 """Options that only `reduce` has."""
 
+import json
 from typing import Annotated
 
 import typer
 
-from onnxbench.commands._options import OUTPUT
+from onnxbench.commands import _options as options
 
-FAIL, SEARCH = "What fails", "How to search"
+FAIL, SEARCH, SHRINK = "What fails", "How to search", "How to shrink"
 
 Suspect = Annotated[
     str, typer.Option("-r", "--runtime", metavar="SUSPECT", rich_help_panel=FAIL, help="The runtime that fails.")
@@ -56,12 +57,21 @@ FailRegex = Annotated[
 FailAny = Annotated[
     bool, typer.Option("--fail-any", rich_help_panel=FAIL, help="Any way in which --check fails is the failure.")
 ]
+Versions = Annotated[
+    str | None,
+    typer.Option(
+        "--versions",
+        metavar="V1,V2,...",
+        rich_help_panel=SEARCH,
+        help="Ask the reproducer on these releases too: 1.20.1 (installed if need be), or a virtual environment.",
+    ),
+]
 WorkaroundFile = Annotated[
     str | None,
     typer.Option(
         "--workaround",
         metavar="FILE",
-        rich_help_panel=OUTPUT,
+        rich_help_panel=options.OUTPUT,
         help="Write the whole model, rewritten so that it does not fail, if that can be had.",
     ),
 ]
@@ -103,3 +113,43 @@ MaxChecks = Annotated[
 Resume = Annotated[
     bool, typer.Option("--resume", rich_help_panel=SEARCH, help="Go on with a search that was stopped or killed.")
 ]
+Passes = Annotated[
+    str | None,
+    typer.Option("--passes", metavar="NAME,...", rich_help_panel=SHRINK, help="Shrink by these passes only."),
+]
+SkipPass = Annotated[
+    list[str] | None,
+    typer.Option("--skip-pass", metavar="NAME", rich_help_panel=SHRINK, help="Shrink without this pass."),
+]
+ListPasses = Annotated[
+    bool,
+    typer.Option(
+        "--list-passes",
+        rich_help_panel=SHRINK,
+        callback=lambda context, given: _list_passes(context) if given else given,
+        help="Say what the passes are, and end.",
+    ),
+]
+Anonymize = Annotated[
+    bool,
+    typer.Option(
+        "--anonymize", rich_help_panel=SHRINK, help="Drop names, docs and values that the failure does not need."
+    ),
+]
+Json = Annotated[
+    bool,  # read before --list-passes, which answers at once
+    typer.Option("--json", is_eager=True, rich_help_panel=options.SHOW, help="Print one JSON object."),
+]
+
+
+def _list_passes(context: typer.Context) -> None:
+    """Print the passes in their order, and end."""
+    from onnxbench.reducers.passes import catalogue
+
+    passes = list(catalogue().values())
+    if context.params.get("json"):
+        rows = [{"name": entry.name, "sentence": entry.sentence} for entry in passes]
+        typer.echo(json.dumps({"schema": "onnxbench.passes/1", "passes": rows}))
+    else:
+        typer.echo("\n".join(f"{entry.name:<14}{entry.sentence}" for entry in passes))
+    raise typer.Exit

@@ -53,12 +53,17 @@ def reduce(
     time_limit: own.TimeLimit = None,
     max_checks: own.MaxChecks = None,
     resume: own.Resume = False,
+    passes: own.Passes = None,
+    skip_pass: own.SkipPass = None,
+    list_passes: own.ListPasses = False,
+    anonymize: own.Anonymize = False,
     bundle: options.Folder = None,
     output: options.Output = None,
+    versions: own.Versions = None,
     workaround: own.WorkaroundFile = None,
     force: options.Force = False,
     allow_lossy: options.AllowLossy = False,
-    json: options.Json = False,
+    json: own.Json = False,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
     color: options.Color = "auto",
@@ -74,6 +79,7 @@ def reduce(
     from onnxbench.core.graph import GraphView
     from onnxbench.core.model import load
     from onnxbench.reducers.request import Budget, Request
+    from onnxbench.reducers.shrinking import choose_passes
     from onnxbench.render import console, markdown
 
     if git_bisect and not prove:
@@ -83,6 +89,7 @@ def reduce(
     progress = console.Progress(quiet, verbose)
 
     def request() -> Request:
+        shrinking = choose_passes(None if passes is None else passes.split(",") if passes else [], skip_pass or ())
         suspect = _suspect(runtime, check, fail_code, fail_regex, fail_any)
         limits = _parse.limits(timeout, max_memory)
         loaded = load(model)
@@ -102,10 +109,13 @@ def reduce(
             within=_chosen(within, view),
             localize_only=localize_only,
             only_prove=prove,
+            passes=[entry.name for entry in shrinking],
+            anonymize=anonymize,
             bundle=folder,
             journal=folder.with_name(f"{folder.name}.journal") if folder is not None else None,
             resume=resume,
             output=output,
+            releases=_releases(suspect, versions, progress.step),
             workaround=workaround,
             force=force or resume,
             allow_lossy=allow_lossy,
@@ -148,6 +158,13 @@ def _suspect(runtime: str, check: str | None, codes: list[int] | None, pattern: 
     if runtime != "onnxruntime":
         raise _usage("--check tells what fails, and so does -r: give one of them")
     return Command(check, Criterion(tuple(codes or ()), pattern or "", anything))
+
+
+def _releases(suspect: Runtime, versions: str | None, tell: Callable[[str], None]) -> list[Runtime]:
+    from onnxbench.runtimes.environments import environment
+
+    asked = [text for text in (versions or "").split(",") if text]
+    return [suspect.in_environment(environment(text, suspect.package, tell)) for text in asked]
 
 
 def _usage(message: str) -> Exception:

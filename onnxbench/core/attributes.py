@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
 
 def subgraphs(node: NodeProto) -> Iterable[tuple[str, GraphProto]]:
@@ -18,6 +18,27 @@ def _graphs(attributes: Iterable[AttributeProto]) -> Iterator[tuple[str, GraphPr
         elif attribute.type == AttributeProto.GRAPHS:
             for i, graph in enumerate(attribute.graphs):
                 yield f"{attribute.name}[{i}]", graph
+
+
+def all_graphs(model: ModelProto) -> Iterator[GraphProto]:
+    """The main graph, then every body, those of functions' nodes too."""
+    yield model.graph
+    pending = list(model.graph.node) + [node for function in model.functions for node in function.node]
+    for node in _with_inner(pending):
+        for _, graph in subgraphs(node):
+            yield graph
+
+
+def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
+    """Every node: of the main graph first and in its order, then of functions, each followed by those of its bodies."""
+    yield from _with_inner([*model.graph.node, *(node for function in model.functions for node in function.node)])
+
+
+def _with_inner(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    for node in nodes:
+        yield node
+        for _, graph in subgraphs(node):
+            yield from _with_inner(graph.node)
 
 
 def bind(function: FunctionProto, call: NodeProto) -> list[NodeProto]:

@@ -124,6 +124,7 @@ class _Tally:
     worst: int | None = None
     max_abs: float = math.nan
     max_rel: float = math.nan
+    tolerances: float = math.nan
     squares: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0, 0.0])  # error, want, got, want x got
     counts: list[int] = field(default_factory=lambda: [0, 0, 0, 0])  # nan want, nan got, inf want, inf got
 
@@ -141,7 +142,11 @@ class _Tally:
             odd = _pattern(want) != _pattern(got)
             finite = np.isfinite(want) & np.isfinite(got)
             error = np.where(finite, np.abs(got - want), 0.0)
-            self._mark(start, odd | (finite & (error > atol * self.scale + rtol * np.abs(want))))
+            allowed = atol * self.scale + rtol * np.abs(want)
+            self._mark(start, odd | (finite & (error > allowed)))
+            times = np.max(error / allowed, initial=-1.0, where=finite & (error > 0))
+        if times >= 0 and not times <= self.tolerances:
+            self.tolerances = float(times)
         if self.first_odd is None and odd.any():
             self.first_odd = start + int(odd.argmax())
         for i, mask in enumerate((np.isnan(want), np.isnan(got), np.isinf(want), np.isinf(got))):
@@ -186,6 +191,7 @@ class _Tally:
             where=_index(at, shape),
             first=None if self.first is None else _index(self.first, shape),
             share=self.beyond / want.size,
+            tolerances=self.tolerances,
             nan_want=self.counts[0],
             nan_got=self.counts[1],
             inf_want=self.counts[2],

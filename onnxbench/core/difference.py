@@ -26,6 +26,8 @@ class Difference:
         where: index of the largest absolute error; for "nonfinite" the first element whose pattern differs.
         first: index of the first element beyond tolerance.
         share: of elements beyond tolerance, 0..1.
+        tolerances: the largest error in units of what is allowed for its element, where both are finite; inf where
+            nothing is allowed.
         norm_rel: ||got-want|| / ||want|| over elements finite on both sides.
         cosine: of the angle between both, over the same elements.
         want_at: the wanted element at `where`; a float, an int, a complex or a string.
@@ -40,6 +42,7 @@ class Difference:
     where: Index | None = None
     first: Index | None = None
     share: float = 1.0
+    tolerances: float = math.nan
     nan_want: int = 0
     nan_got: int = 0
     inf_want: int = 0
@@ -53,7 +56,7 @@ class Difference:
     def to_dict(self) -> dict[str, Any]:
         """Plain data that any JSON reader takes: nan errors are null, other odd numbers are strings."""
         plain = {key: _plain(value) for key, value in asdict(self).items()}
-        for key in ("max_abs", "max_rel", "norm_rel", "cosine"):
+        for key in ("max_abs", "max_rel", "tolerances", "norm_rel", "cosine"):
             if plain[key] == "NaN":
                 plain[key] = None
         return plain

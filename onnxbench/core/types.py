@@ -58,6 +58,23 @@ def infer(model: Model, *, timeout: float | None = 20.0, memory: int | None = No
     return _collect(proto.graph)
 
 
+def infer_strictly(
+    model: Model, *, timeout: float | None = 20.0, memory: int | None = None
+) -> dict[str, TypeProto] | None:
+    """What `infer` says of a model; None if an operator's rule refuses its inputs, or inference gives no answer."""
+    serialized = model.proto.SerializeToString()
+    result = isolate.call_light(run_strict_inference, (serialized,), timeout=timeout, memory=memory)
+    return _collect(ModelProto.FromString(result.value).graph) if isinstance(result, isolate.Ok) else None
+
+
+def run_strict_inference(serialized: bytes) -> bytes:
+    """ONNX's shape inference that raises where a rule is broken; for a worker."""
+    from onnx import shape_inference
+
+    model = ModelProto.FromString(serialized)
+    return bytes(shape_inference.infer_shapes(model, strict_mode=True, data_prop=True).SerializeToString())
+
+
 def run_inference(serialized: bytes) -> bytes:
     """ONNX's shape inference on a serialized model; for a worker."""
     from onnx import shape_inference

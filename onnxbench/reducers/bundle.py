@@ -42,7 +42,7 @@ class Contents:
 #: What a bundle holds; a folder with anything else in it, but data files, is not replaced.
 _FILES = {
     *("model.onnx", "model.onnxtxt", "inputs.npz", "expected.npz", "repro.py", "REPORT.md", "report.json"),
-    "journal.jsonl",
+    *("journal.jsonl", "names.json"),
     *("test_data_set_0", "__pycache__"),
 }
 
@@ -166,6 +166,14 @@ class Draft:
             if old.exists() and not place.exists():
                 old.rename(place)
             shutil.rmtree(aside, ignore_errors=True)
+
+
+def write_text(place: Path, text: str) -> None:
+    """Write a file beside a bundle."""
+    try:
+        place.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise unwritable(place, error) from None
 
 
 def numbered(place: Path) -> Iterator[Path]:

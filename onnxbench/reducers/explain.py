@@ -1,24 +1,35 @@
-"""What is known of a failure once its reproducer is small: what cures it."""
+"""What is known of a failure once its reproducer is small: what cures it, since when it is there, who has reported it."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 
 from onnxbench.errors import BenchError
+from onnxbench.reducers import catalogue
+from onnxbench.reducers.catalogue import Known
 from onnxbench.reducers.cures import find_cures
 from onnxbench.reducers.engine import Found
 from onnxbench.reducers.oracle import Oracle, Verdict
+from onnxbench.reducers.releases import summary, survey
+from onnxbench.reducers.request import Request
 from onnxbench.reducers.result import Reduction
 from onnxbench.runtimes.base import Runtime
 
 
-def explain(report: Reduction, best: Found, oracle: Oracle, tell: Callable[[str], None]) -> None:
-    """Ask the reproducer under other settings, and write into the report what makes a difference."""
-    tell("looking for the optimization at fault")
+def explain(report: Reduction, request: Request, best: Found, oracle: Oracle) -> None:
+    """Ask the reproducer under other settings and on other releases, and write into the report what makes a difference."""
+    request.progress("looking for the optimization at fault")
     cures = find_cures(oracle.suspect, lambda runtime: ask_on(runtime, best, oracle))
     report.lowest_failing = str(cures.lowest) if cures.lowest is not None else ""
     report.cured_by_disabling = list(cures.optimizers)
+    report.releases = survey(request.releases, lambda runtime: ask_on(runtime, best, oracle))
+    report.since = summary(report.releases)
+
+
+def known_failures(report: Reduction, suspect: Runtime, best: Found) -> list[Known]:
+    """Reported failures that a candidate looks like, before shrinking has put other operators in."""
+    version = report.versions.get(str(suspect), "")
+    return catalogue.lookup(best.piece.model.proto, suspect.name, version, report.signature["kind"])
 
 
 def ask_on(runtime: Runtime, best: Found, oracle: Oracle) -> Verdict:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from onnxbench.core.model import Model, save
+from onnxbench.core.model import save
 from onnxbench.core.values import Value
 from onnxbench.reducers import bundle
 from onnxbench.reducers.engine import Found
 from onnxbench.reducers.journal import Journal
+from onnxbench.reducers.naming import anonymous, names_map
+from onnxbench.reducers.normalise import normalise
 from onnxbench.reducers.prove import Proof
 from onnxbench.reducers.repro import script
 from onnxbench.reducers.request import Request
@@ -33,7 +35,7 @@ def hand_back(request: Request, proof: Proof, best: Found, report: Reduction, jo
             report.confirmed = True
             if report.status == "minimal":
                 journal.move(draft.folder / "journal.jsonl")
-            _publish(request, draft, report, best.piece.model)
+            _publish(request, draft, report, best)
     if request.output is not None:
         save(best.piece.model, request.output, force=request.force, allow_lossy=request.allow_lossy)
         report.output = request.output
@@ -59,21 +61,31 @@ def _contents(request: Request, proof: Proof, best: Found) -> bundle.Contents:
 def _said_names(proof: Proof, best: Found) -> set[str]:
     """The original's names that are words of the reproducer's message, too: the script reads it as the search did."""
     message = best.answer.outcome.message if best.answer.outcome is not None else ""
-    return {name for name in proof.names if name and name in message}
+    plain = normalise(message)
+    return {name for name in proof.names if name and name in message and normalise(message, {name}) != plain}
 
 
-def _publish(request: Request, draft: bundle.Draft, report: Reduction, model: Model) -> None:
+def _publish(request: Request, draft: bundle.Draft, report: Reduction, best: Found) -> None:
     """Put the bundle where it was asked for, or beside it if that was taken while the search went on."""
     assert request.bundle is not None
+    model = best.piece.model
     for place in bundle.numbered(request.bundle):
+        beside = place.with_name(f"{place.name}.names.json")
+        if request.anonymize and beside.exists() and not request.force:
+            continue
         report.bundle = str(place)
+        told = anonymous(report, model) if request.anonymize else report
         for name, document in request.documents.items():
-            draft.add(name, document(report, model))
+            draft.add(name, document(told, model))
+        if not request.anonymize:
+            draft.add("names.json", names_map(report.model, best))
         if request.force:
             draft.replace(place)
-            return
-        if draft.publish(place):
-            return
+        elif not draft.publish(place):
+            continue
+        if request.anonymize:
+            bundle.write_text(beside, names_map(report.model, best))
+        return
 
 
 def _expected(request: Request, best: Found) -> Mapping[str, Value]:

@@ -14,18 +14,20 @@ from onnxbench.core.graph import draws
 from onnxbench.core.model import Model, save
 from onnxbench.core.saving import refuse_losses, refuse_target
 from onnxbench.core.slimming import slim
-from onnxbench.errors import MachineError
+from onnxbench.errors import BenchError, MachineError
 from onnxbench.reducers import bundle
 from onnxbench.reducers.around import WayAround
-from onnxbench.reducers.engine import Engine
-from onnxbench.reducers.explain import explain
+from onnxbench.reducers.engine import Engine, Found
+from onnxbench.reducers.explain import explain, known_failures
 from onnxbench.reducers.handing import hand_back
 from onnxbench.reducers.journal import Journal, key_of
 from onnxbench.reducers.oracle import BudgetSpent
 from onnxbench.reducers.prove import Proof, prove
+from onnxbench.reducers.reproducer import stored_bytes
 from onnxbench.reducers.request import Request
 from onnxbench.reducers.result import Culprit, Reduction, Suspect
 from onnxbench.reducers.searching import Search
+from onnxbench.reducers.shrinking import Shrunk, choose_passes, shrink
 from onnxbench.runtimes.base import Runtime
 
 #: Characters of a runtime's message that are reported.
@@ -54,10 +56,14 @@ def reduce(request: Request) -> Reduction:
         run = _Run(request, Path(workspace), model)
         report = run.start()
         if report.status != "not-reproduced" and not request.only_prove:
-            run.search(report)
-            report.seconds = round(time.monotonic() - started, 3)
-            if report.status != "localized":
-                run.hand_back(report)
+            try:
+                run.search(report)
+                report.seconds = round(time.monotonic() - started, 3)
+                if report.status != "localized":
+                    run.hand_back(report)
+            except BenchError:  # nothing to go on with; after Ctrl-C there is
+                run.journal.discard()
+                raise
     return report
 
 
@@ -70,6 +76,7 @@ def _refuse_outputs(request: Request) -> None:
             refuse_target(Path(target).absolute(), request.force)
             if not request.allow_lossy:
                 refuse_losses(request.model.proto, Path(target))
+    choose_passes(request.passes, ())
 
 
 @dataclass(slots=True)
@@ -80,6 +87,8 @@ class _Run:
     proof: Proof = field(default_factory=Proof)
     journal: Journal = field(default_factory=Journal)
     engine: Engine | None = None
+    shrunk: Shrunk | None = None
+    began: float = field(default_factory=time.monotonic)
     around: Model | None = None
 
     def start(self) -> Reduction:
@@ -98,6 +107,7 @@ class _Run:
             runs=self.proof.runs,
             nodes_before=top,
             all_nodes_before=everything,
+            bytes_before=stored_bytes(request.model),
         )
         report.judge = self.proof.judge
         report.versions = versions([request.suspect, *request.trusted])
@@ -116,6 +126,8 @@ class _Run:
         try:
             search.run()
             report.status = "localized" if self.request.localize_only else "minimal"
+            if report.status == "minimal":
+                self._shrink(search)
         except KeyboardInterrupt as stop:
             report.interrupted = stop.args[0] if stop.args else int(signal.SIGINT)
         except BudgetSpent:
@@ -125,7 +137,7 @@ class _Run:
             self.engine = search.engine
         if self.engine is None or self.engine.best is None:
             raise KeyboardInterrupt(report.interrupted)
-        self._look_again(self.engine)
+        self._look_again(self.engine, self._best(self.engine))
         self._describe(report, search)
         if report.status == "minimal":
             self._explain(report, self.engine)
@@ -142,16 +154,30 @@ class _Run:
             "limits": [limits.timeout, limits.memory],
         }
 
-    def _look_again(self, engine: Engine) -> None:
+    def _look_again(self, engine: Engine, best: Found) -> None:
         """What is remembered of a candidate is that it fails; its report needs to know how."""
+        if best.answer.outcome is None:
+            best.answer = engine.oracle.look(best.piece, engine.values)
+
+    def _best(self, engine: Engine) -> Found:
         assert engine.best is not None
-        if engine.best.answer.outcome is None:
-            engine.best.answer = engine.oracle.look(engine.best.piece, engine.values)
+        return self.shrunk.found if self.shrunk is not None else engine.best
+
+    def _shrink(self, search: Search) -> None:
+        """Make what is left smaller in every other way."""
+        engine, request = search.engine, self.request
+        assert engine is not None
+        found = self._best(engine)
+        self._look_again(engine, found)
+        self.shrunk = Shrunk(found)
+        passes = choose_passes(request.passes, (), anonymize=request.anonymize)
+        shrink(found, engine.oracle, passes, request.tick, time.monotonic() - self.began, self.shrunk)
 
     def _explain(self, report: Reduction, engine: Engine) -> None:
-        assert engine.best is not None
         try:
-            explain(report, engine.best, engine.oracle, self.request.progress)
+            explain(report, self.request, self._best(engine), engine.oracle)
+            assert engine.best is not None
+            report.known = known_failures(report, self.request.suspect, engine.best)
             self.around = WayAround(self.request, self.proof, self.model, report).find()
         except KeyboardInterrupt as stop:  # the reproducer is there, and goes back
             report.interrupted = stop.args[0] if stop.args else int(signal.SIGINT)
@@ -159,18 +185,21 @@ class _Run:
     def hand_back(self, report: Reduction) -> None:
         """Write what was asked for."""
         assert self.engine is not None
-        assert self.engine.best is not None
-        hand_back(self.request, self.proof, self.engine.best, report, self.journal)
+        hand_back(self.request, self.proof, self._best(self.engine), report, self.journal)
         if self.around is not None and self.request.workaround is not None:
             _save_workaround(self.request, self.around, report)
 
     def _describe(self, report: Reduction, search: Search) -> None:
         assert search.engine is not None
-        assert search.engine.best is not None
-        best, oracle = search.engine.best, search.engine.oracle
+        best, oracle = self._best(search.engine), search.engine.oracle
         report.nodes_after, report.all_nodes_after = count_nodes(best.piece.model.proto)
+        report.bytes_after = stored_bytes(best.piece.model)
+        report.passes = self.shrunk.records if self.shrunk is not None else []
+        report.notes += self.shrunk.notes if self.shrunk is not None else []
         report.checks = oracle.checks
         report.suspects = [Suspect.of(suspicion.nodes, suspicion.isolated) for suspicion in search.suspicions]
+        if report.suspects and not report.interrupted:
+            _add_cumulative(report, search)
         report.culprits = [Culprit.of(node) for node in best.nodes]
         report.differences = [difference.to_dict() for difference in best.answer.differences]
         if best.answer.outcome is not None and not best.answer.outcome.ok:
@@ -181,6 +210,13 @@ class _Run:
             report.notes.append(f"{', '.join(drawn)} draws random numbers, which two runtimes draw differently")
         if self.proof.failed < self.proof.runs:
             report.notes.append(f"flaky: the original failed {self.proof.failed} of {self.proof.runs} runs")
+
+
+def _add_cumulative(report: Reduction, search: Search) -> None:
+    along = search.errors_along()
+    for suspect, suspicion in zip(report.suspects, search.suspicions, strict=True):
+        difference = along.get(suspicion.nodes[-1].index)
+        suspect.cumulative = difference.to_dict() if difference is not None else None
 
 
 def _save_workaround(request: Request, model: Model, report: Reduction) -> None:

@@ -40,8 +40,11 @@ class Request:
         journal: file that keeps the verdicts of a search that was stopped, or None.
         resume: go on with the search that left the journal.
         within: search only among these nodes, chosen from a view of `model`; None for all.
+        passes: names of the shrinking passes to run; None for all, none for a model whose nodes are as they were.
+        anonymize: leave nothing of names, docs and values that the failure does not need.
         bundle: folder to write the reproducer to, or None.
         output: file to write the reduced model to, or None; formats as `core.model.save` has them.
+        releases: the suspect in other environments; the reproducer is asked there too.
         workaround: file to write a rewritten model to that does not fail, or None.
         force: replace what is there.
         allow_lossy: write `output` in a format that loses something.
@@ -63,8 +66,11 @@ class Request:
     journal: Path | None = None
     resume: bool = False
     within: Callable[[GraphView], Sequence[Node]] | None = None
+    passes: Sequence[str] | None = None
+    anonymize: bool = False
     bundle: Path | None = None
     output: str | None = None
+    releases: Sequence[Runtime] = ()
     workaround: str | None = None
     force: bool = False
     allow_lossy: bool = False

@@ -8,10 +8,21 @@ from typing import Any, Literal
 
 from onnxbench.core.compare import Difference
 from onnxbench.core.graph import Node
+from onnxbench.reducers.catalogue import Known
+from onnxbench.reducers.releases import Release
 
 SCHEMA = "onnxbench.reduce/1"
 
 Status = Literal["minimal", "best", "localized", "proven", "not-reproduced"]
+
+
+@dataclass(slots=True)
+class Record:
+    """What a shrinking pass achieved: candidates that were run, and how many of them were kept."""
+
+    name: str
+    tried: int = 0
+    accepted: int = 0
 
 
 @dataclass(slots=True)
@@ -77,12 +88,16 @@ class Reduction:
         judge: the trusted runtime that told what is right, where the suspect gave numbers.
         failed, runs: how often the original failed, of how many runs.
         nodes_before, nodes_after: nodes of the top graph; `all_nodes_*` add bodies and functions.
+        bytes_before, bytes_after: of the model as a file, weights included.
         checks: candidates judged.
+        passes: what each shrinking pass achieved.
         culprits: the nodes that are left.
         differences: of the reproducer's outputs, for wrong numbers.
         suspects: the nodes that are wrong by themselves, the worst first, for wrong numbers.
         lowest_failing: the suspect at the lowest optimization level that fails, as one would type it; "" if unknown.
         cured_by_disabling: optimizations of the suspect of which switching off any one makes the reproducer pass.
+        releases: what the reproducer does on other releases of the suspect; `since` says which was the first to fail.
+        known: reported failures that the reproducer looks like.
         workarounds: what was seen to work on the whole model; `workaround` is the rewritten model's file, if one was asked for.
         by_products: other failures that candidates showed, with their counts.
         notes: what the reader should know, as sentences.
@@ -106,13 +121,19 @@ class Reduction:
     nodes_after: int = 0
     all_nodes_before: int = 0
     all_nodes_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
     checks: int = 0
     seconds: float = 0.0
+    passes: list[Record] = field(default_factory=list)
     culprits: list[Culprit] = field(default_factory=list)
     differences: Sequence[dict[str, Any]] = ()
     suspects: list[Suspect] = field(default_factory=list)
     lowest_failing: str = ""
     cured_by_disabling: list[str] = field(default_factory=list)
+    releases: list[Release] = field(default_factory=list)
+    since: str = ""
+    known: list[Known] = field(default_factory=list)
     workarounds: list[Workaround] = field(default_factory=list)
     workaround: str | None = None
     by_products: dict[str, int] = field(default_factory=dict)

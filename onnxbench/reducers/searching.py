@@ -10,6 +10,7 @@ from pathlib import Path
 
 from onnx import TypeProto
 
+from onnxbench.core.compare import Difference
 from onnxbench.core.graph import GraphView, Node, draws
 from onnxbench.core.model import Model
 from onnxbench.core.subgraph import carve
@@ -17,6 +18,7 @@ from onnxbench.core.types import infer
 from onnxbench.core.values import Value
 from onnxbench.errors import AnswerIsNo
 from onnxbench.recording import record
+from onnxbench.reducers.along import cumulative
 from onnxbench.reducers.engine import Engine
 from onnxbench.reducers.flatten import flatten
 from onnxbench.reducers.journal import Journal
@@ -46,8 +48,8 @@ class Search:
         journal: where verdicts are kept.
         oracle: judges candidates, once there is one.
         engine: holds the best candidate, once one was seen to fail.
-        suspicions: nodes that are wrong by themselves.
-        view: the graph that `suspicions` and `engine` speak of.
+        suspicions: nodes that are wrong by themselves, in the graph of `localized`.
+        localized: the engine of the graph in which numbers were localised first.
     """
 
     request: Request
@@ -58,6 +60,7 @@ class Search:
     oracle: Oracle | None = None
     engine: Engine | None = None
     suspicions: list[Suspicion] = field(default_factory=list)
+    localized: Engine | None = None
 
     def run(self) -> None:
         """Search until no single node can go; with `localize_only` until it is known which nodes are wrong.
@@ -213,7 +216,7 @@ class Search:
         if self.proof.signature.kind != "numbers":
             return [[node] for node in engine.view.by_name.get(self.proof.node, [])]
         self.request.progress("comparing each node by itself")
-        self.suspicions = Localizer(
+        found = Localizer(
             engine.oracle.suspect,
             engine.model,
             engine.view,
@@ -222,8 +225,18 @@ class Search:
             self.request.tolerance,
             self.request.limits,
         ).find()
+        if self.localized is None:
+            self.localized, self.suspicions = engine, found
         chosen = engine.chosen
-        return [list(s.nodes) for s in self.suspicions if all(node.index in chosen for node in s.nodes)]
+        return [list(s.nodes) for s in found if all(node.index in chosen for node in s.nodes)]
+
+    def errors_along(self) -> dict[int, Difference | None]:
+        """How far each node of the graph in which numbers were localised is off, with all before it on the suspect."""
+        engine = self.localized
+        if engine is None:
+            return {}
+        feeds = {name: engine.values[name] for name in engine.view.inputs if name in engine.values}
+        return cumulative(engine, feeds, self.request.tolerance, self.request.limits, self.workspace)
 
     def _tell(self, engine: Engine) -> None:
         left = len(engine.best.nodes) if engine.best is not None else len(engine.view.nodes)

@@ -33,6 +33,15 @@ def console(color: str, stream: TextIO | None = None) -> Console:
     )
 
 
+_VERDICTS = {
+    "same": "fails",
+    "other": "fails in another way",
+    "gone": "works",
+    "unsure": "cannot tell",
+    "absent": "is not there",
+}
+
+
 class Progress:
     """Lines on standard error: on a terminal the latest in place, with -v every one, with -q none."""
 
@@ -94,6 +103,12 @@ def print_reduction(report: Reduction, out: Console) -> None:
         out.print(f"lowest level that fails: {escape(report.lowest_failing)}")
     for name in report.cured_by_disabling:
         out.print(f"cured by switching off:  {name}")
+    for release in report.releases:
+        out.print(f"on {escape(release.runtime)} {release.version}: {_VERDICTS[release.verdict]}")
+    if report.since:
+        out.print(f"so it {report.since}")
+    for known in report.known:
+        out.print(f"this looks like {escape(known.issue)}: {escape(known.title)}")
     for way in report.workarounds:
         doubt = "" if way.verified else " (it runs; nobody tells whether it is right)"
         out.print(f"way around: {escape(way.how)}{doubt}")

@@ -20,7 +20,8 @@ def reduction(report: Reduction, model: Model) -> str:
         [
             f"# {_headline(report)}",
             "",
-            f"Reduced from {report.nodes_before} nodes to {report.nodes_after} by onnxbench "
+            f"Reduced by onnxbench from {report.nodes_before} nodes to {report.nodes_after}, "
+            f"and from {report.bytes_before} bytes to {report.bytes_after} "
             f"({'1-minimal, verified' if report.status == 'minimal' else 'best so far, the search was stopped'}; "
             f"{report.checks} checks). The failure was seen in {report.failed} of {report.runs} runs of the original.",
             "",
@@ -36,6 +37,7 @@ def reduction(report: Reduction, model: Model) -> str:
             "|---|---|---|",
             *(f"| {_cell(c.name)} | {_cell(c.operator)} | {_cell(c.output)} |" for c in report.culprits),
             "",
+            *_naming(report, model),
             *_differences(report),
             *(line for note in report.notes for line in (f"Note: {escape(note)}.", "")),
             *_message(report),
@@ -50,6 +52,14 @@ def reduction(report: Reduction, model: Model) -> str:
             "",
         ]
     )
+
+
+def _naming(report: Reduction, model: Model) -> list[str]:
+    """Where the original's names are not those of the reproducer, how to tell which is which."""
+    ours = {node.name for node in model.proto.graph.node}
+    if all(culprit.name in ours for culprit in report.culprits):
+        return []
+    return ["The nodes are called as in the original; `names.json` says which node of `model.onnx` is which.", ""]
 
 
 def _headline(report: Reduction) -> str:

@@ -117,6 +117,14 @@ class Runtime(ABC):
         """The same runtime with optimizations switched off besides those that are."""
         return self
 
+    def in_environment(self, venv: str) -> Runtime:
+        """The same runtime in another virtual environment.
+
+        Raises:
+            UsageError: OB205 if this runtime does not run elsewhere.
+        """
+        return type(self)(Spec(self.spec.name, venv, self.spec.arguments))
+
     def explain(self, outcome: Outcome) -> Outcome:
         """The outcome with what this runtime's messages tell: the node, whether an operator is unsupported."""
         return outcome

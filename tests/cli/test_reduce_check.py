@@ -43,7 +43,17 @@ def left(folder) -> list[str]:
 
 @pytest.mark.parametrize("tail", ["{model}", "", "{model} {inputs}"])
 def test_a_check_is_asked_about_models_and_inputs(bench, chain, check, tmp_path, tail):
-    done = bench("reduce", chain, "--check", check("sys.exit('Softsign' in ops)", tail), "--bundle", "out", "--json")
+    done = bench(
+        "reduce",
+        chain,
+        "--passes",
+        "",
+        "--check",
+        check("sys.exit('Softsign' in ops)", tail),
+        "--bundle",
+        "out",
+        "--json",
+    )
     said = json.loads(done.stdout)
     assert (done.returncode, said["status"], said["confirmed"]) == (0, "minimal", True)
     assert left(tmp_path / "out") == ["Softsign"]
@@ -54,7 +64,7 @@ def test_another_ending_is_another_failure(bench, chain, check, tmp_path):
     """Code and last line are the signature: losing `Cos` ends differently, and is no success."""
     lines = "print('no Softsign' if 'Softsign' not in ops else 'with Cos' if 'Cos' in ops else 'without')\n"
     command = check(lines + "sys.exit('Softsign' in ops)")
-    assert bench("reduce", chain, "--check", command, "--bundle", "out").returncode == 0
+    assert bench("reduce", chain, "--passes", "", "--check", command, "--bundle", "out").returncode == 0
     assert sorted(left(tmp_path / "out")) == ["Cos", "Softsign"]
 
 
@@ -72,27 +82,27 @@ def test_the_user_says_which_endings_count(bench, chain, check, tmp_path, loosen
     lines = "print('with' if 'Cos' in ops else 'without')\nsys.exit('Softsign' in ops and (3 if 'Cos' in ops else 4))"
     if loosened == ["--fail-regex", "o[a-z]t"]:
         lines = "print('with, not out' if 'Cos' in ops else 'without')\nsys.exit(3 * ('Softsign' in ops))"
-    done = bench("reduce", chain, "--check", check(lines), *loosened, "--bundle", "out")
+    done = bench("reduce", chain, "--passes", "", "--check", check(lines), *loosened, "--bundle", "out")
     assert done.returncode == 0, done.stderr
     assert sorted(left(tmp_path / "out")) == kept
 
 
 def test_a_candidate_that_cannot_be_told_is_no_success(bench, chain, check, tmp_path):
     lines = "sys.exit(125 if 'Cos' not in ops else 'Softsign' in ops)"
-    assert bench("reduce", chain, "--check", check(lines), "--bundle", "out").returncode == 0
+    assert bench("reduce", chain, "--passes", "", "--check", check(lines), "--bundle", "out").returncode == 0
     assert sorted(left(tmp_path / "out")) == ["Cos", "Softsign"]
 
 
 @pytest.mark.parametrize("lines, code", [("sys.exit(125)", 4), ("sys.exit(127)", 4), ("sys.exit(0)", 1)])
 def test_a_check_that_says_nothing_or_passes_ends_with_the_reason(bench, chain, check, tmp_path, lines, code):
-    done = bench("reduce", chain, "--check", check(lines))
+    done = bench("reduce", chain, "--passes", "", "--check", check(lines))
     assert done.returncode == code
     assert ("OB405" if code == 4 else "OB101") in done.stderr
     assert not list(tmp_path.glob("*.repro*"))
 
 
 def test_a_command_that_is_not_there_cannot_start(bench, chain):
-    done = bench("reduce", chain, "--check", "./no-such-check {model}")
+    done = bench("reduce", chain, "--passes", "", "--check", "./no-such-check {model}")
     assert done.returncode == 4
     assert "OB405" in done.stderr
     assert "no-such-check" in done.stderr
@@ -100,10 +110,13 @@ def test_a_command_that_is_not_there_cannot_start(bench, chain):
 
 def test_a_check_that_crashes_and_one_that_hangs_are_failures(bench, chain, check, tmp_path):
     lines = "import os, signal\nif 'Softsign' in ops: os.kill(os.getpid(), signal.SIGSEGV)"
-    assert bench("reduce", chain, "--check", check(lines), "--bundle", "crash").returncode == 0
+    assert bench("reduce", chain, "--passes", "", "--check", check(lines), "--bundle", "crash").returncode == 0
     assert left(tmp_path / "crash") == ["Softsign"]
     lines = "import time\nif 'Softsign' in ops: time.sleep(100)"
-    assert bench("reduce", chain, "--check", check(lines), "--bundle", "hang", "--timeout", "3").returncode == 0
+    assert (
+        bench("reduce", chain, "--passes", "", "--check", check(lines), "--bundle", "hang", "--timeout", "3").returncode
+        == 0
+    )
     assert left(tmp_path / "hang") == ["Softsign"]
 
 

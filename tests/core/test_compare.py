@@ -131,3 +131,18 @@ def test_kinds(want, got, kind):
 def test_missing_and_unwanted_outputs():
     found = differ_all({"a": np.zeros(1), "b": np.zeros(1)}, {"b": np.zeros(1), "c": np.zeros(1)}, Tolerance())
     assert [(d.name, d.kind) for d in found] == [("a", "presence"), ("c", "presence")]
+
+
+@pytest.mark.parametrize("factor, tolerances", [(1.01, 0.01 / (1e-4 + 1e-5)), (1.0002, 0.0002 / (1e-4 + 1e-5))])
+def test_a_difference_is_measured_in_tolerances(factor, tolerances):
+    want = np.full(5, 2, np.float32)
+    difference = differ(want, (want * factor).astype(np.float32))
+    assert difference is not None
+    assert difference.tolerances == pytest.approx(tolerances, rel=1e-2)
+
+
+def test_where_nothing_is_allowed_a_difference_is_infinitely_many_tolerances():
+    difference = differ(np.zeros(3, np.float32), np.array([0, 1e-9, 0], np.float32))
+    assert difference is not None
+    assert math.isinf(difference.tolerances)
+    assert json.loads(json.dumps(difference.to_dict()))["tolerances"] == "Infinity"

@@ -7,7 +7,7 @@ from onnx import TensorProto
 from onnx.parser import parse_model
 
 from onnxbench.core.model import Model
-from onnxbench.core.types import infer, type_of, value_info
+from onnxbench.core.types import infer, infer_strictly, type_of, value_info
 
 HEADER = '<ir_version: 10, opset_import: ["": 21, "loc": 1]>'
 
@@ -100,3 +100,12 @@ def test_inference_that_is_stopped_leaves_the_declared_types():
     steps = " ".join(f"v{i + 1} = Neg(v{i})" for i in range(20_000))
     model = parse_model(HEADER + f"g (float[2] v0) => (float[2] v20000) {{ {steps} }}")
     assert set(infer(Model(model), timeout=0.0)) == {"v0", "v20000"}
+
+
+def test_strict_inference_refuses_what_a_rule_refuses():
+    text = "agraph (float[2, 3] x, float[{}, 4] w) => (float[2, 4] y) {{ y = MatMul(x, w) }}"
+    right, wrong = (Model(parse_model(f"{HEADER} {text.format(size)}")) for size in (3, 5))
+    found = infer_strictly(right)
+    assert found is not None
+    assert shape_of(found["y"]) == [2, 4]
+    assert infer_strictly(wrong) is None

@@ -1,9 +1,11 @@
 """Planted faults, by what the model holds. onnx, numpy and onnxruntime only: a bundle's repro.py carries a copy.
 
 Options: `ops=A+B`, `names=n+m` (all must be there, bodies and functions included; `+` separates) · `fused=A+B` (the second must
-read the first, and the value between must not be a graph output) · `above=X` (some input of a matching node must hold a value
-above X) · `constant=1` (some input of a matching node must be an initializer) · `inside=1` (matching nodes must lie in a body) ·
-`p=P` chance · `beat=FILE` every second time only · `do=wrong|nan|shape|load|raise|signal|sleep|allocate`, `signal=SIGSEGV`, `exit=N`.
+read the first, and the value between must not be a graph output) · `above=X`, `below=X` (some input of a matching node must hold
+a value above X, below X) · `constant=1` (some input of a matching node must be an initializer) · `sum=X` (of that sum) ·
+`attribute=NAME:N` (a node must have it) · `pair=A` (A must read what another node makes) · `inside=1` (matching nodes must lie
+in a body) · `p=P` chance · `beat=FILE` every second time only · `do=wrong|nan|shape|load|raise|signal|sleep|allocate`,
+`signal=SIGSEGV`, `exit=N`.
 """
 
 import os
@@ -15,7 +17,10 @@ import numpy
 import onnx
 import onnxruntime
 
-OPTIONS = {"ops", "names", "fused", "above", "constant", "inside", "p", "beat", "do", "signal", "exit"}
+OPTIONS = {
+    *("ops", "names", "fused", "above", "below", "constant", "sum", "attribute", "pair", "inside"),
+    *("p", "beat", "do", "signal", "exit"),
+}
 
 
 def run_faulty(serialized, folder, feeds, fetch, options, phase):
@@ -61,6 +66,9 @@ def find_hit(model, options):
     wanted += [("name", name) for name in options.get("names", "").split("+") if name]
     wanted += [("op", name) for name in options.get("fused", "").split("+") if name]
     hit = None
+    if "attribute" in options or "pair" in options:
+        made = {name for node in model.graph.node for name in node.output}
+        return next((node for node in model.graph.node if is_special(node, options, made)), None)
     for kind, name in wanted:
         found = [
             node
@@ -69,6 +77,7 @@ def find_hit(model, options):
             if (node.op_type if kind == "op" else node.name) == name
             and (inside or not options.get("inside"))
             and (not options.get("constant") or reads_constant(model, node))
+            and ("sum" not in options or reads_sum(model, node, float(options["sum"])))
         ]
         if not found:
             return None
@@ -83,12 +92,24 @@ def fused_pair(model, operators):
     return pairs[-1] if pairs else None
 
 
+def is_special(node, options, made):
+    if "pair" in options:
+        return node.op_type == options["pair"] and bool(made & set(node.input))
+    name, number = options["attribute"].split(":")
+    return any(a.name == name and a.i == int(number) for a in node.attribute)
+
+
+def reads_sum(model, node, wanted):
+    tensors = [tensor for tensor in model.graph.initializer if tensor.name in node.input]
+    return any(abs(onnx.numpy_helper.to_array(tensor).sum() - wanted) < 1e-3 for tensor in tensors)
+
+
 def reads_constant(model, node):
     return bool({tensor.name for tensor in model.graph.initializer} & set(node.input))
 
 
 def is_high(model, folder, feeds, hit, options):
-    if "above" not in options:
+    if "above" not in options and "below" not in options:
         return True
     made = {name for node in model.graph.node for name in node.output}
     exposed = onnx.ModelProto()
@@ -97,6 +118,8 @@ def is_high(model, folder, feeds, hit, options):
     exposed.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
     values = list(compute(exposed, folder, feeds, names).values()) if names else []
     values += [feeds[name] for name in hit.input if name in feeds]
+    if "below" in options:
+        return any(numpy.min(value) < float(options["below"]) for value in values)
     return any(numpy.max(value) > float(options["above"]) for value in values)
 
 

@@ -1,6 +1,6 @@
 """Networks with planted culprits, and reductions of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +47,7 @@ Reduce = Callable[..., tuple[Reduction, ModelProto | None]]
 
 @pytest.fixture
 def reduced(tmp_path: Path) -> Reduce:
-    """Reduce a model; the report and the bundle's model."""
+    """Reduce a model; the report and the bundle's model. Nothing is shrunk unless `passes` says so: names stay."""
 
     def run(
         planted: Model,
@@ -57,6 +57,7 @@ def reduced(tmp_path: Path) -> Reduce:
         timeout: float = 30.0,
         memory: int | None = None,
         feeds: Mapping[str, np.ndarray] | None = None,
+        passes: Sequence[str] | None = (),
         **more: object,
     ) -> tuple[Reduction, ModelProto | None]:
         view = GraphView(planted.proto, planted.proto.graph)
@@ -66,6 +67,7 @@ def reduced(tmp_path: Path) -> Reduce:
             suspect=find(suspect),
             trusted=[find(against)],
             limits=Limits(timeout, memory),
+            passes=passes,
             bundle=tmp_path / "bundle",
             **more,  # type: ignore[arg-type]
         )
