@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from onnxbench.core.compare import Difference
 from onnxbench.core.graph import Node
+from onnxbench.core.scopes import scopes, source_line
 from onnxbench.reducers.catalogue import Known
 from onnxbench.reducers.releases import Release
 
@@ -27,17 +28,28 @@ class Record:
 
 @dataclass(slots=True)
 class Culprit:
-    """A node of the reproducer: its name in the original, operator, first output, and all outputs."""
+    """A node of the reproducer, as the original has it.
+
+    Attributes:
+        name: its own; may be empty.
+        operator: without the domain.
+        output, outputs: the first value that it makes, and all.
+        scope: the modules that it lies in, outermost first, with a slash between them; "" if the exporter left none.
+        line: the user's source line that it comes from, as "model.py:123"; "" if the exporter left none.
+    """
 
     name: str
     operator: str
     output: str
     outputs: list[str] = field(default_factory=list)
+    scope: str = ""
+    line: str = ""
 
     @classmethod
     def of(cls, node: Node) -> Culprit:
         made = [name for name in node.outputs if name]
-        return cls(node.proto.name, node.proto.op_type, next(iter(made), ""), made)
+        scope, line = "/".join(scopes(node.proto)), source_line(node.proto)
+        return cls(node.proto.name, node.proto.op_type, next(iter(made), ""), made, scope, line)
 
 
 @dataclass(slots=True)
