@@ -81,12 +81,13 @@ def reduce(
     from onnxbench.reducers.request import Budget, Request
     from onnxbench.reducers.shrinking import choose_passes
     from onnxbench.render import console, markdown
+    from onnxbench.render.progress import Progress
 
     if git_bisect and not prove:
         raise _usage("--git-bisect is for --prove")
     _parse.refuse_json_beside_stream(json, output)
     out = console.console(color)
-    progress = console.Progress(quiet, verbose)
+    progress = Progress(quiet, verbose)
 
     def request() -> Request:
         shrinking = choose_passes(None if passes is None else passes.split(",") if passes else [], skip_pass or ())
@@ -121,7 +122,7 @@ def reduce(
             allow_lossy=allow_lossy,
             documents={"REPORT.md": markdown.reduction, "report.json": lambda report, _: _json(report)},
             progress=progress.step,
-            tick=progress.tick,
+            tick=progress.state,
         )
 
     return _run(request, progress.close, json, out, git_bisect)

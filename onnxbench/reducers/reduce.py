@@ -17,6 +17,7 @@ from onnxbench.core.slimming import slim
 from onnxbench.errors import BenchError, MachineError
 from onnxbench.reducers import bundle
 from onnxbench.reducers.around import WayAround
+from onnxbench.reducers.course import Course
 from onnxbench.reducers.engine import Engine, Found
 from onnxbench.reducers.explain import explain, known_failures
 from onnxbench.reducers.handing import hand_back
@@ -123,12 +124,13 @@ class _Run:
         """Shrink as far as it goes, or until Ctrl-C or the end of the budget; fills the report."""
         self.journal = Journal(self.request.journal)
         self.journal.open(self._head(report), self.request.resume)
-        search = Search(self.request, self.proof, self.model, self.workspace, self.journal)
+        course = Course(report.all_nodes_before, report.bytes_before, self.request.tick, self.began, report.curve)
+        search = Search(self.request, self.proof, self.model, self.workspace, course, self.journal)
         try:
             search.run()
             report.status = "localized" if self.request.localize_only else "minimal"
             if report.status == "minimal":
-                self._shrink(search)
+                self._shrink(search, course)
         except KeyboardInterrupt as stop:
             report.interrupted = stop.args[0] if stop.args else int(signal.SIGINT)
         except BudgetSpent:
@@ -164,7 +166,7 @@ class _Run:
         assert engine.best is not None
         return self.shrunk.found if self.shrunk is not None else engine.best
 
-    def _shrink(self, search: Search) -> None:
+    def _shrink(self, search: Search, course: Course) -> None:
         """Make what is left smaller in every other way."""
         engine, request = search.engine, self.request
         assert engine is not None
@@ -173,7 +175,7 @@ class _Run:
         self.shrunk = Shrunk(found)
         self.asked = engine.oracle.checks
         passes = choose_passes(request.passes, (), anonymize=request.anonymize)
-        shrink(found, engine.oracle, passes, request.tick, time.monotonic() - self.began, self.shrunk)
+        shrink(found, engine.oracle, passes, course, time.monotonic() - self.began, self.shrunk)
 
     def _explain(self, report: Reduction, engine: Engine) -> None:
         try:

@@ -10,6 +10,7 @@ from onnxbench.core.compare import Tolerance
 from onnxbench.core.graph import GraphView, Node
 from onnxbench.core.model import Model
 from onnxbench.core.values import Value
+from onnxbench.reducers.course import Progress, silent
 from onnxbench.reducers.result import Reduction
 from onnxbench.runtimes.base import Limits, Runtime
 
@@ -50,7 +51,7 @@ class Request:
         allow_lossy: write `output` in a format that loses something.
         documents: texts to add to the bundle, made from the report.
         progress: told what begins, in a line.
-        tick: told how far it is, in a line, after each candidate.
+        tick: told how far it is, after each candidate; should be quick.
     """
 
     model: Model
@@ -76,4 +77,4 @@ class Request:
     allow_lossy: bool = False
     documents: Mapping[str, Callable[[Reduction, Model], str]] = field(default_factory=dict)
     progress: Callable[[str], None] = lambda line: None
-    tick: Callable[[str], None] = lambda line: None
+    tick: Callable[[Progress], None] = silent

@@ -10,6 +10,7 @@ from onnxbench.core.compare import Difference
 from onnxbench.core.graph import Node
 from onnxbench.core.scopes import scopes, source_line
 from onnxbench.reducers.catalogue import Known
+from onnxbench.reducers.course import Point
 from onnxbench.reducers.releases import Release
 
 SCHEMA = "onnxbench.reduce/1"
@@ -102,6 +103,7 @@ class Reduction:
         nodes_before, nodes_after: nodes of the top graph; `all_nodes_*` add bodies and functions.
         bytes_before, bytes_after: of the model as a file, weights included.
         checks: candidates judged in the search for nodes; `shrink_checks` those of shrinking.
+        curve: what was left, from the original on, each time that it became smaller.
         passes: what each shrinking pass achieved.
         culprits: the nodes that are left.
         differences: of the reproducer's outputs, for wrong numbers.
@@ -138,6 +140,7 @@ class Reduction:
     checks: int = 0
     shrink_checks: int = 0
     seconds: float = 0.0
+    curve: list[Point] = field(default_factory=list)
     passes: list[Record] = field(default_factory=list)
     culprits: list[Culprit] = field(default_factory=list)
     differences: Sequence[dict[str, Any]] = ()

@@ -71,6 +71,11 @@ class Shrinker:
         self._odd_start = any(map(_is_ill, self.best.feeds.values()))
         self._asked.add(self.best.key())
 
+    @property
+    def at(self) -> str:
+        """The pass at work."""
+        return self._record.name
+
     def run(self, passes: Sequence[Pass]) -> None:
         """Run the passes until none of them finds anything smaller, those that are last once after the others."""
         seen: dict[str, int] = {}
