@@ -55,7 +55,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt $(PLUGIN) | $(BIN)/python
-	$(PIP) install -e '.[dev]' -c constraints.txt
+	$(PIP) install -e '.[dev,openvino]' -c constraints.txt
 ifneq ($(PLUGIN),)
 	$(PIP) install -e tests/misbehaving --no-deps
 endif

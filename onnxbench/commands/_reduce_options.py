@@ -30,6 +30,16 @@ Expected = Annotated[
         help="Right outputs: .npz, .npy, .pb, a test_data_set folder.",
     ),
 ]
+SlowerThan = Annotated[
+    float | None,
+    typer.Option(
+        "--slower-than",
+        metavar="X",
+        min=1,
+        rich_help_panel=FAIL,
+        help="Being X times slower than TRUSTED is the failure.",
+    ),
+]
 Check = Annotated[
     str | None,
     typer.Option(

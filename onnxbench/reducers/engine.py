@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onnx import TypeProto
 
+from onnxbench.core import check
 from onnxbench.core.graph import GraphView, Node
 from onnxbench.core.model import Model
 from onnxbench.core.subgraph import Piece, carve
@@ -95,7 +97,12 @@ class Engine:
         return True
 
     def cut(self, nodes: Sequence[Node]) -> Piece:
-        """The candidate as a model."""
+        """The candidate as a model; whoever looks at the model itself gets one whose inputs and outputs all have types."""
+        piece = self._carved(nodes)
+        decides = self.oracle.suspect.decides
+        return dataclasses.replace(piece, model=check.declared(piece.model)) if decides else piece
+
+    def _carved(self, nodes: Sequence[Node]) -> Piece:
         symbolic = any(_is_symbolic(value.type) for value in self.view.inputs.values())
         piece = carve(self.model, self.view, nodes, self.values, types=self.types, static=not symbolic)
         if not self.expose:

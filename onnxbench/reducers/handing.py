@@ -54,6 +54,8 @@ def _contents(request: Request, proof: Proof, best: Found) -> bundle.Contents:
         request.limits,
         tries=proof.repeats,
         names=_said_names(proof, best),
+        judge=next((runtime for runtime in request.trusted if str(runtime) == proof.judge), None),
+        slower_than=request.slower_than,
     )
     return bundle.Contents(piece.model, piece.feeds, _expected(request, best), text)
 

@@ -18,6 +18,7 @@ from onnxbench.errors import BenchError
 from onnxbench.reducers.journal import Journal, key_of
 from onnxbench.reducers.normalise import normalise
 from onnxbench.reducers.signature import Signature, names_in, of_differences, of_outcome
+from onnxbench.reducers.slowness import slowness
 from onnxbench.runtimes.base import Limits, Runtime
 from onnxbench.runtimes.outcome import Outcome
 
@@ -61,6 +62,7 @@ class Oracle:
         tolerance: for numbers.
         limits: of each run.
         repeats: how often a flaky candidate is asked before it counts as passing.
+        slower_than: the ratio of times above which a run is slow, for that signature.
         checks: candidates judged so far, `remembered` ones of an earlier search included.
         journal: where verdicts are kept.
         deadline: when to stop, on the monotonic clock.
@@ -75,6 +77,7 @@ class Oracle:
     tolerance: Tolerance
     limits: Limits
     repeats: int = 1
+    slower_than: float = 1.0
     checks: int = 0
     journal: Journal = field(default_factory=Journal)
     deadline: float | None = None
@@ -115,6 +118,8 @@ class Oracle:
         return answer
 
     def _ask_once(self, piece: Piece, recorded: Mapping[str, Value]) -> Answer:
+        if self.signature.kind == "slow":
+            return self._ask_speed(piece)
         outcome = self.suspect.run(piece.model, piece.feeds, limits=self.limits)
         if outcome.kind == "unknown":
             return Answer("unsure", None, outcome)
@@ -124,6 +129,13 @@ class Oracle:
         if self.signature.kind != "numbers" or self._agrees(piece, outcome, recorded):
             return Answer("gone", None, outcome)
         return self._judge(piece, outcome)
+
+    def _ask_speed(self, piece: Piece) -> Answer:
+        assert self.judge is not None
+        ratio = slowness(self.suspect, self.judge, piece.model, piece.feeds, self.limits)
+        if ratio is None:
+            return Answer("unsure")
+        return Answer("same" if ratio > self.slower_than else "gone", self.signature, Outcome("ok"))
 
     def _agrees(self, piece: Piece, outcome: Outcome, recorded: Mapping[str, Value]) -> bool:
         names = [value.name for value in piece.model.proto.graph.output]

@@ -14,6 +14,7 @@ from onnxbench.errors import MachineError, ModelError
 from onnxbench.reducers.normalise import normalise
 from onnxbench.reducers.request import Request
 from onnxbench.reducers.signature import Signature, names_in, of_differences, of_outcome
+from onnxbench.reducers.slowness import slowness
 from onnxbench.runtimes.outcome import Outcome
 
 #: Runs of the original that tell a steady failure from a flaky one, and runs that measure the rate of a flaky one.
@@ -74,6 +75,8 @@ def prove(request: Request, model: Model) -> Proof:
         MachineError: OB405 if a check cannot start, or cannot tell.
     """
     limits = request.limits
+    if request.slower_than is not None and (slow := _prove_slow(request, model, request.slower_than)) is not None:
+        return slow
     proof, wanted = Proof(names=frozenset(names_in(model.proto))), STEADY
     while proof.runs < wanted:
         outcome = request.suspect.run(model, request.feeds, limits=limits)
@@ -93,6 +96,19 @@ def prove(request: Request, model: Model) -> Proof:
     if proof.signature is not None:
         complaint = check.fault(check.declared(model), timeout=limits.timeout, memory=limits.memory)
         proof.fault = normalise(complaint, proof.names) if complaint is not None else None
+    return proof
+
+
+def _prove_slow(request: Request, model: Model, times: float) -> Proof | None:
+    """The proof that the model is slow, or not; None if a run fails, which is another failure."""
+    proof = Proof(names=frozenset(names_in(model.proto)), runs=1)
+    proof.judge, proof.expected = _judge(request, model)
+    judge = next(runtime for runtime in request.trusted if str(runtime) == proof.judge)
+    ratio = slowness(request.suspect, judge, model, request.feeds, request.limits)
+    if ratio is None:
+        return None
+    if ratio > times:
+        proof.signature, proof.failed = Signature("slow"), 1
     return proof
 
 

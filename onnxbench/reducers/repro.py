@@ -25,6 +25,8 @@ def script(
     limits: Limits,
     tries: int = 1,
     names: Set[str] = frozenset(),
+    judge: Runtime | None = None,
+    slower_than: float | None = None,
 ) -> str:
     """The text of repro.py: a template, this failure's facts, the runtime's own lines.
 
@@ -35,6 +37,8 @@ def script(
         tolerance: for numbers.
         limits: of one run.
         tries: runs without the failure after which it counts as gone.
+        judge: the trusted runtime, which a slow suspect is raced against.
+        slower_than: how many times slower than that is a failure.
         names: names besides the reproducer's own that its message may hold.
     """
     package = resources.files("onnxbench.reducers")
@@ -45,6 +49,9 @@ def script(
             **_facts(suspect, proto, signature, tolerance, limits),
             "names": sorted(names | names_in(proto)),
             "tries": tries,
+            "slower_than": slower_than if signature.kind == "slow" else None,
+            "judge": str(judge or ""),
+            "trusted": judge.script() if judge is not None and signature.kind == "slow" else "",
         }
     )
     text = text.replace('"<<config>>"', repr(config))

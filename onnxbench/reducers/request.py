@@ -35,6 +35,7 @@ class Request:
         tolerance: for numbers.
         limits: timeout and memory cap of one run.
         expected: right outputs, if they are known; then a trusted runtime must give them to be believed.
+        slower_than: how many times slower than the trusted runtime is a failure; numbers are not compared then.
         budget: what the search may take.
         localize_only: stop when it is known which nodes are wrong by themselves.
         only_prove: stop when it is known whether the model fails.
@@ -61,6 +62,7 @@ class Request:
     tolerance: Tolerance = field(default_factory=Tolerance)
     limits: Limits = field(default_factory=Limits)
     expected: Mapping[str, Value] | None = None
+    slower_than: float | None = None
     budget: Budget = field(default_factory=Budget)
     localize_only: bool = False
     only_prove: bool = False

@@ -137,6 +137,7 @@ class Search:
             request.tolerance,
             _impatient(request.limits) if proof.hangs else request.limits,
             proof.repeats,
+            slower_than=request.slower_than or 1.0,
             journal=self.journal,
         )
 

@@ -22,7 +22,7 @@ class Signature:
     """The failure that a reduction must keep.
 
     Attributes:
-        kind: "numbers", "error", "crash", "timeout", "memory" or "unsupported".
+        kind: "numbers", "error", "crash", "timeout", "memory", "unsupported" or "slow".
         detail: the kind of difference, the signal, or the exception's class.
         phase: "load" or "run", for errors.
         message: the message with placeholders for what differs between candidates.
@@ -49,6 +49,8 @@ class Signature:
                 return f"the process dies with {self.detail}"
             case "timeout":
                 return "no answer in time"
+            case "slow":
+                return "slower than the trusted runtime by more than was allowed"
             case "memory":
                 return "memory runs over"
             case "error" if self.phase == "check":

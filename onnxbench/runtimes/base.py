@@ -165,8 +165,9 @@ class Runtime(ABC):
 
 def _outcome(result: isolate.Result) -> Outcome:
     match result:
-        case isolate.Ok(value={"outputs": outputs, "seconds": seconds}):
-            return Outcome("ok", {name: packing.unpack(value) for name, value in outputs.items()}, seconds=seconds)
+        case isolate.Ok(value={"outputs": outputs, "seconds": seconds, "run_seconds": run_seconds}):
+            unpacked = {name: packing.unpack(value) for name, value in outputs.items()}
+            return Outcome("ok", unpacked, seconds=seconds, run_seconds=run_seconds)
         case isolate.Ok(value=answer):
             return Outcome("error", phase=answer["phase"], error=answer["error"], message=answer["message"])
         case isolate.Error():

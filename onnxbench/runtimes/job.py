@@ -22,6 +22,7 @@ class Job:
         fetch: names of the wanted outputs, or None for all.
         options: the runtime's own, as plain data.
         phase: "load" until the function says "run".
+        loaded: when it said so.
     """
 
     def __init__(self, request: dict[str, Any]) -> None:
@@ -30,7 +31,17 @@ class Job:
         self.feeds: dict[str, Any] = request["feeds"]
         self.fetch: list[str] | None = request["fetch"]
         self.options: dict[str, Any] = request["options"]
+        self.loaded = 0.0
         self.phase = "load"
+
+    @property
+    def phase(self) -> str:
+        return self._phase
+
+    @phase.setter
+    def phase(self, name: str) -> None:
+        self._phase = name
+        self.loaded = time.perf_counter()
 
 
 def perform(request: dict[str, Any]) -> dict[str, Any]:
@@ -39,11 +50,11 @@ def perform(request: dict[str, Any]) -> dict[str, Any]:
     started = time.perf_counter()
     try:
         outputs = resolve(request["function"])(job)
-        seconds = time.perf_counter() - started
+        seconds, run_seconds = time.perf_counter() - started, time.perf_counter() - job.loaded
         place = request.get("spill")
         packed = {name: packing.spill(packing.pack(value), place) for name, value in outputs.items()}
     except MemoryError:
         raise
     except BaseException as error:
         return {"error": type(error).__name__, "message": text_of(error), "phase": job.phase}
-    return {"outputs": packed, "seconds": seconds}
+    return {"outputs": packed, "seconds": seconds, "run_seconds": run_seconds}

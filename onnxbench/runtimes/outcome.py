@@ -20,7 +20,7 @@ class Outcome:
         message: its text, as the runtime gave it.
         node: the node that the message names, if it names one.
         signal: "SIGSEGV" and the like, or "exit N" (crash).
-        seconds: wall time of the run, or the timeout that passed.
+        seconds: wall time of loading and running, or the timeout that passed; `run_seconds` of running alone (ok).
         output: what the process printed before a crash.
     """
 
@@ -32,6 +32,7 @@ class Outcome:
     node: str = ""
     signal: str = ""
     seconds: float = 0.0
+    run_seconds: float = 0.0
     output: str = ""
 
     @property

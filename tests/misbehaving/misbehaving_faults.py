@@ -4,7 +4,7 @@ Options: `ops=A+B`, `names=n+m` (all must be there, bodies and functions include
 read the first, and the value between must not be a graph output) · `above=X`, `below=X` (some input of a matching node must hold
 a value above X, below X) · `constant=1` (some input of a matching node must be an initializer) · `sum=X` (of that sum) ·
 `attribute=NAME:N` (a node must have it) · `pair=A` (A must read what another node makes) · `inside=1` (matching nodes must lie
-in a body) · `p=P` chance · `beat=FILE` every second time only · `do=wrong|nan|shape|load|raise|signal|sleep|allocate`,
+in a body) · `p=P` chance · `beat=FILE` every second time only · `do=wrong|nan|shape|load|raise|signal|sleep|delay|allocate`,
 `signal=SIGSEGV`, `exit=N`.
 """
 
@@ -131,6 +131,8 @@ def misbehave(deed, hit, options):
         time.sleep(60)
     if deed == "exit":
         os._exit(int(options.get("exit", 3)))
+    if deed == "delay":
+        time.sleep(0.5)
     if deed == "sleep":
         time.sleep(10_000)
     if deed == "allocate":

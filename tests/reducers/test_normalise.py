@@ -16,6 +16,8 @@ NAMES = ["mid", "/layer1/Conv_output_0", "odd name (x)", "a"]
         ("Node (mid) Op (Add) fails", "Node (/layer1/Conv_output_0) Op (Add) fails"),
         ("cannot read odd name (x), sorry", "cannot read mid, sorry"),
         ("kernel of mid.", "kernel of a."),
+        ("Operation name: ReduceSum_898545", "Operation name: ReduceSum_17"),
+        ("for op: Convert y (opset1::Abs mid[0]:f32[3])", "for op: Convert y (opset1::Parameter a[0]:f32[3])"),
     ],
 )
 def test_what_differs_between_candidates_is_no_difference(one, other):
