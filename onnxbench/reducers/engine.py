@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +17,9 @@ from onnxbench.core.values import Value
 from onnxbench.errors import AnswerIsNo
 from onnxbench.reducers.oracle import Answer, Oracle
 from onnxbench.reducers.search import minimise
+
+#: Candidates that passed and are remembered.
+_KEPT = 4
 
 
 @dataclass(slots=True)
@@ -41,6 +44,7 @@ class Engine:
         progress: called after each check.
         best: the smallest candidate seen to fail.
         by_products: other failures met on the way, counted.
+        gone: the last candidates that passed, for comparison.
         expose: names that the piece returns besides its sinks, where the original returns them.
     """
 
@@ -52,6 +56,7 @@ class Engine:
     progress: Callable[[Engine], None] = lambda engine: None
     best: Found | None = None
     by_products: Counter[str] = field(default_factory=Counter)
+    gone: deque[Piece] = field(default_factory=lambda: deque(maxlen=_KEPT))
     expose: bool = False
     _cache: dict[frozenset[int], bool] = field(default_factory=dict)
 
@@ -90,6 +95,8 @@ class Engine:
         answer = self.oracle.ask(piece, self.values)
         if answer.verdict == "other" and answer.signature is not None:
             self.by_products[answer.signature.sentence()] += 1
+        if answer.verdict == "gone":
+            self.gone.append(piece)
         if answer.verdict != "same":
             return False
         if self.best is None or len(nodes) <= len(self.best.nodes):

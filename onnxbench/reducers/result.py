@@ -53,6 +53,32 @@ class Culprit:
         return cls(node.proto.name, node.proto.op_type, next(iter(made), ""), made, scope, line)
 
 
+@dataclass(frozen=True, slots=True)
+class Along:
+    """How far a node is off, norm-wise: fed right values, and with all before it on the suspect.
+
+    0 where it is right, None where that is no number or was not measured.
+    """
+
+    node: str
+    operator: str
+    isolated: float | None
+    cumulative: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """A model that passes and differs little from the reproducer, in the bundle as passing.onnx.
+
+    Attributes:
+        differs: how it differs, as sentences.
+        own_inputs: whether it is fed other values, those in passing.npz.
+    """
+
+    differs: Sequence[str]
+    own_inputs: bool
+
+
 @dataclass(slots=True)
 class Workaround:
     """A way around that was seen to work on the whole model.
@@ -108,6 +134,8 @@ class Reduction:
         culprits: the nodes that are left.
         differences: of the reproducer's outputs, for wrong numbers.
         suspects: the nodes that are wrong by themselves, the worst first, for wrong numbers.
+        along: the error along the network, for wrong numbers; of a long one some nodes.
+        passing: a model that passes and differs little, if one was met and is in the bundle.
         lowest_failing: the suspect at the lowest optimization level that fails, as one would type it; "" if unknown.
         cured_by_disabling: optimizations of the suspect of which switching off any one makes the reproducer pass.
         releases: what the reproducer does on other releases of the suspect; `since` says which was the first to fail.
@@ -145,6 +173,8 @@ class Reduction:
     culprits: list[Culprit] = field(default_factory=list)
     differences: Sequence[dict[str, Any]] = ()
     suspects: list[Suspect] = field(default_factory=list)
+    along: list[Along] = field(default_factory=list)
+    passing: Passing | None = None
     lowest_failing: str = ""
     cured_by_disabling: list[str] = field(default_factory=list)
     releases: list[Release] = field(default_factory=list)

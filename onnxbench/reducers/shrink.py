@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -23,6 +24,8 @@ from onnxbench.reducers.settle import Settler
 _CLEAR = 10.0
 #: Rounds of all passes; each round but the last made something smaller.
 _ROUNDS = 8
+#: Candidates that passed and are remembered: each may hold some MiB.
+_KEPT = 4
 
 Key = TypeVar("Key")
 
@@ -46,6 +49,7 @@ class Shrinker:
         deadline: `time.monotonic()` after which nothing is asked.
         records: what each pass achieved.
         notes: what the reader should know.
+        gone: the last candidates that passed, for comparison.
         verdict: of the last candidate; None if it was not asked.
     """
 
@@ -57,6 +61,7 @@ class Shrinker:
     deadline: float = math.inf
     records: dict[str, Record] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    gone: deque[Reproducer] = field(default_factory=lambda: deque(maxlen=_KEPT))
     verdict: Verdict | None = None
     _size: Size = ()
     _asked: set[bytes] = field(default_factory=set)
@@ -136,6 +141,8 @@ class Shrinker:
             self._accepted += 1
             self.tick(self)
             return True
+        if answer.verdict == "gone":
+            self.gone.append(settled)
         self.tick(self)
         return False
 

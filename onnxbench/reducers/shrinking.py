@@ -28,11 +28,13 @@ class Shrunk:
 
     Attributes:
         found: the smallest reproducer, with the nodes of the original that it has left.
+        gone: candidates that passed, the last ones.
         records: what each pass achieved.
         notes: what the reader should know.
     """
 
     found: Found
+    gone: list[Reproducer] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -94,4 +96,5 @@ def shrink(start: Found, oracle: Oracle, passes: Sequence[Pass], course: Course,
     finally:
         piece = Piece(shrinker.best.model, dict(shrinker.best.feeds), (), places)
         shrunk.found = Found(start.nodes, piece, shrinker.answer)
+        shrunk.gone = list(shrinker.gone)
         shrunk.records, shrunk.notes = list(shrinker.records.values()), shrinker.notes

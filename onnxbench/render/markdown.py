@@ -9,13 +9,15 @@ from onnxbench.errors import escape
 
 if TYPE_CHECKING:
     from onnxbench.core.model import Model
+    from onnxbench.reducers.finding import Finding
     from onnxbench.reducers.result import Reduction
 
 _LONGEST = 6000  # characters of the model's text
 
 
-def reduction(report: Reduction, model: Model) -> str:
-    """The report of a reduction; `model` is the reproducer."""
+def reduction(finding: Finding) -> str:
+    """The report of a reduction."""
+    report, model = finding.report, finding.model
     return "\n".join(
         [
             f"# {_headline(report)}",
