@@ -9,6 +9,16 @@ from onnxbench.commands import _options as options
 
 FAIL, SEARCH, SHRINK = "What fails", "How to search", "How to shrink"
 
+Sources = Annotated[
+    list[str],
+    typer.Argument(metavar="MODEL...", help="Model files (.onnx, .onnxtxt, .json, .textproto), folders, or -."),
+]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        "--jobs", metavar="N", min=1, rich_help_panel=SEARCH, help="Candidates, or models, that are run at a time."
+    ),
+]
 Suspect = Annotated[
     str, typer.Option("-r", "--runtime", metavar="SUSPECT", rich_help_panel=FAIL, help="The runtime that fails.")
 ]

@@ -29,7 +29,8 @@ def register(app: typer.Typer) -> None:
 
 
 def reduce(
-    model: options.Source,
+    context: typer.Context,
+    models: own.Sources,
     runtime: own.Suspect = "onnxruntime",
     against: own.Against = None,
     expected: own.Expected = None,
@@ -54,6 +55,7 @@ def reduce(
     time_limit: own.TimeLimit = None,
     max_checks: own.MaxChecks = None,
     resume: own.Resume = False,
+    jobs: own.Jobs = 1,
     passes: own.Passes = None,
     skip_pass: own.SkipPass = None,
     list_passes: own.ListPasses = False,
@@ -73,10 +75,12 @@ def reduce(
 
     Takes wrong numbers (against a trusted runtime), load errors, run errors, crashes and hangs, and whatever a command
     of yours calls a failure (--check). Writes a folder with the reduced model, its inputs, a report, and repro.py, which
-    fails again by itself.
+    fails again by itself. Of several models, or a folder, each distinct failure is reduced once.
     """
     from onnxbench.commands import _parse
+    from onnxbench.commands._reduce_many import reduce_many
     from onnxbench.core.compare import Tolerance
+    from onnxbench.core.files import is_plural
     from onnxbench.core.graph import GraphView
     from onnxbench.core.model import load
     from onnxbench.reducers.request import Budget, Request
@@ -88,6 +92,9 @@ def reduce(
         raise _usage("--git-bisect is for --prove")
     _parse.refuse_json_beside_stream(json, output)
     out = console.console(color)
+    if is_plural(models):
+        return reduce_many(context, models, json, out)
+    (model,) = models
     progress = Progress(quiet, verbose)
 
     def request() -> Request:
@@ -108,6 +115,7 @@ def reduce(
             slower_than=slower_than,
             tolerance=Tolerance(rtol, atol),
             limits=limits,
+            jobs=jobs,
             budget=Budget(time_limit, max_checks),
             within=_chosen(within, view),
             localize_only=localize_only,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from onnx import TypeProto
@@ -45,6 +47,7 @@ class Engine:
         best: the smallest candidate seen to fail.
         by_products: other failures met on the way, counted.
         gone: the last candidates that passed, for comparison.
+        jobs: candidates that are judged at a time.
         expose: names that the piece returns besides its sinks, where the original returns them.
     """
 
@@ -58,6 +61,9 @@ class Engine:
     by_products: Counter[str] = field(default_factory=Counter)
     gone: deque[Piece] = field(default_factory=lambda: deque(maxlen=_KEPT))
     expose: bool = False
+    jobs: int = 1
+    _sought: dict[frozenset[int], Future[tuple[Piece, Answer] | None]] = field(default_factory=dict)
+    _pool: ThreadPoolExecutor | None = None
     _cache: dict[frozenset[int], bool] = field(default_factory=dict)
 
     @property
@@ -77,22 +83,45 @@ class Engine:
     def minimise(self) -> None:
         """Shrink the best candidate until no single node can go."""
         assert self.best is not None
-        minimise(self.best.nodes, self.fails)
+        minimise(self.best.nodes, self.fails, self.expect)
 
     def fails(self, nodes: list[Node]) -> bool:
         """Whether a candidate fails the same way; asked once for each set of nodes."""
         key = frozenset(node.index for node in nodes)
         if key not in self._cache:
-            self._cache[key] = self._ask(nodes)
+            sought = self._sought.pop(key, None)
+            self._cache[key] = self._take(nodes, sought.result() if sought is not None else self._judge(nodes))
             self.progress(self)
         return self._cache[key]
 
-    def _ask(self, nodes: list[Node]) -> bool:
+    def expect(self, questions: Iterable[list[Node]]) -> None:
+        """Seek answers to the first of these questions side by side, if more than one may be asked at a time."""
+        if self.jobs < 2:
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.jobs)
+        for nodes in itertools.islice(questions, self.jobs):
+            key = frozenset(node.index for node in nodes)
+            if key not in self._cache and key not in self._sought:
+                self._sought[key] = self._pool.submit(self._judge, nodes)
+
+    def close(self) -> None:
+        """Seek no more."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+    def _judge(self, nodes: list[Node]) -> tuple[Piece, Answer] | None:
         try:
             piece = self.cut(nodes)
         except AnswerIsNo:
+            return None
+        return piece, self.oracle.ask(piece, self.values)
+
+    def _take(self, nodes: list[Node], judged: tuple[Piece, Answer] | None) -> bool:
+        if judged is None:
             return False
-        answer = self.oracle.ask(piece, self.values)
+        piece, answer = judged
         if answer.verdict == "other" and answer.signature is not None:
             self.by_products[answer.signature.sentence()] += 1
         if answer.verdict == "gone":

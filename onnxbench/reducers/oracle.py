@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -83,6 +84,7 @@ class Oracle:
     deadline: float | None = None
     most: int | None = None
     remembered: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ask(self, piece: Piece, recorded: Mapping[str, Value] | None = None) -> Answer:
         """Whether the piece fails the same way.
@@ -91,11 +93,8 @@ class Oracle:
             piece: inputs without a value get generated ones.
             recorded: right values by name; where they agree with the suspect's the trusted runtime need not run.
         """
-        if (self.deadline is not None and time.monotonic() > self.deadline) or (
-            self.most is not None and self.checks >= self.most
-        ):
-            raise BudgetSpent
-        self.checks += 1
+        with self.lock:
+            self._count()
         if self.suspect.needs_feeds and not complete(piece):
             return Answer("unsure")
         key = key_of(piece.model, piece.feeds)
@@ -103,8 +102,16 @@ class Oracle:
             self.remembered += 1
             return Answer(cast(Verdict, self.journal.known[key]))
         answer = self.look(piece, recorded)
-        self.journal.note(key, answer.verdict, nodes=len(piece.model.proto.graph.node))
+        with self.lock:
+            self.journal.note(key, answer.verdict, nodes=len(piece.model.proto.graph.node))
         return answer
+
+    def _count(self) -> None:
+        if (self.deadline is not None and time.monotonic() > self.deadline) or (
+            self.most is not None and self.checks >= self.most
+        ):
+            raise BudgetSpent
+        self.checks += 1
 
     def look(self, piece: Piece, recorded: Mapping[str, Value] | None = None) -> Answer:
         """The same, whatever is remembered."""

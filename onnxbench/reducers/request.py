@@ -35,6 +35,7 @@ class Request:
         tolerance: for numbers.
         limits: timeout and memory cap of one run.
         expected: right outputs, if they are known; then a trusted runtime must give them to be believed.
+        jobs: candidates that are judged at a time.
         slower_than: how many times slower than the trusted runtime is a failure; numbers are not compared then.
         budget: what the search may take.
         localize_only: stop when it is known which nodes are wrong by themselves.
@@ -62,6 +63,7 @@ class Request:
     tolerance: Tolerance = field(default_factory=Tolerance)
     limits: Limits = field(default_factory=Limits)
     expected: Mapping[str, Value] | None = None
+    jobs: int = 1
     slower_than: float | None = None
     budget: Budget = field(default_factory=Budget)
     localize_only: bool = False

@@ -6,20 +6,26 @@ to fail and returns a subset that was seen to fail.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
 T = TypeVar("T")
 Fails = Callable[[list[T]], bool]
+#: Told what is likely asked next, so that answers can be sought side by side.
+Expect = Callable[[Iterable[list[T]]], None]
 
 
-def minimise(items: Sequence[T], fails: Fails[T]) -> list[T]:
+def _expect_nothing(questions: Iterable[list[T]]) -> None:
+    pass
+
+
+def minimise(items: Sequence[T], fails: Fails[T], expect: Expect[T] = _expect_nothing) -> list[T]:
     """A 1-minimal failing subset: halve, search what is scattered, then sweep to a fixpoint."""
-    return sweep(narrow(items, fails), fails)
+    return sweep(narrow(items, fails, expect), fails, expect)
 
 
-def narrow(items: Sequence[T], fails: Fails[T]) -> list[T]:
+def narrow(items: Sequence[T], fails: Fails[T], expect: Expect[T] = _expect_nothing) -> list[T]:
     """Optimistic halving, and a search from both ends when more than one item is needed.
 
     One culprit among n takes ceil(log2 n) + 1 questions: a half that passes is taken to put the culprit in the other
@@ -28,6 +34,7 @@ def narrow(items: Sequence[T], fails: Fails[T]) -> list[T]:
     failing = current = list(items)
     while len(current) > 1:
         left, right = current[: len(current) // 2], current[len(current) // 2 :]
+        expect(half for half in (left, right[: len(right) // 2], left[: len(left) // 2]) if half)
         if fails(left):
             failing = current = left
         else:
@@ -80,23 +87,25 @@ def _shortest(length: int, fails: Callable[[int], bool]) -> int:
     return high
 
 
-def sweep(items: Sequence[T], fails: Fails[T]) -> list[T]:
+def sweep(items: Sequence[T], fails: Fails[T], expect: Expect[T] = _expect_nothing) -> list[T]:
     """Drop runs of items, long ones first, until no single one can go."""
     left = list(items)
     size = max(1, len(left) // 2)
     while True:
         before = len(left)
-        left = _drop_runs(left, size, fails)
+        left = _drop_runs(left, size, fails, expect)
         if size > 1:
             size //= 2
         elif len(left) == before:
             return left
 
 
-def _drop_runs(items: list[T], size: int, fails: Fails[T]) -> list[T]:
+def _drop_runs(items: list[T], size: int, fails: Fails[T], expect: Expect[T]) -> list[T]:
     left, start = items, 0
     while start < len(left):
         rest = left[:start] + left[start + size :]
+        now = left
+        expect(now[:i] + now[i + size :] for i in range(start, len(now), size) if len(now) > size)
         if rest and fails(rest):
             left = rest
         else:

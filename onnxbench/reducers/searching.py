@@ -98,7 +98,10 @@ class Search:
         for nodes in hints[:_HINTS]:
             if self.engine.fails(nodes):
                 break
-        self.engine.minimise()
+        try:
+            self.engine.minimise()
+        finally:
+            self.engine.close()
 
     def _enter(self) -> bool:
         """Go on inside the body of a Loop or Scan that is left, in a round of it that fails by itself."""
@@ -152,7 +155,7 @@ class Search:
             self.oracle = self._question()
         limits = self.request.limits
         types: Mapping[str, TypeProto] = infer(model, timeout=_third(limits), memory=limits.memory)
-        return Engine(model, view, values, types, self.oracle, self._tell)
+        return Engine(model, view, values, types, self.oracle, self._tell, jobs=self.request.jobs)
 
     def _record(self, engine: Engine) -> None:
         recording = record(
