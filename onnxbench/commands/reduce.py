@@ -85,7 +85,7 @@ def reduce(
     from onnxbench.core.model import load
     from onnxbench.reducers.request import Budget, Request
     from onnxbench.reducers.shrinking import choose_passes
-    from onnxbench.render import console, markdown
+    from onnxbench.render import console, html, markdown
     from onnxbench.render.progress import Progress
 
     if git_bisect and not prove:
@@ -130,7 +130,11 @@ def reduce(
             workaround=workaround,
             force=force or resume,
             allow_lossy=allow_lossy,
-            documents={"REPORT.md": markdown.reduction, "report.json": lambda finding: _json(finding.report)},
+            documents={
+                "REPORT.md": markdown.reduction,
+                "report.html": html.reduction,
+                "report.json": lambda finding: _json(finding.report),
+            },
             progress=progress.step,
             tick=progress.state,
         )

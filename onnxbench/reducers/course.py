@@ -96,10 +96,19 @@ class Course:
             )
         )
 
+    def ended(self, best: Model, checks: int) -> None:
+        """The reproducer that goes back ends the curve, whatever short names have added to its bytes."""
+        point = self._point(best, checks)
+        if (point.nodes, point.bytes) != (self.curve[-1].nodes, self.curve[-1].bytes):
+            self.curve.append(point)
+
+    def _point(self, best: Model, checks: int) -> Point:
+        seconds = round(time.monotonic() - self.began, 3)
+        return Point(seconds, checks, count_nodes(best.proto)[1], stored_bytes(best))
+
     def _measure(self, best: Model, checks: int) -> None:
         """Note what is left, if that is less than before: a body that was entered may have more nodes than its Loop."""
-        now = time.monotonic()
-        point = Point(round(now - self.began, 3), checks, count_nodes(best.proto)[1], stored_bytes(best))
+        point = self._point(best, checks)
         if (point.nodes, point.bytes) < (self.curve[-1].nodes, self.curve[-1].bytes):
             self.curve.append(point)
-            self._improved = now
+            self._improved = time.monotonic()

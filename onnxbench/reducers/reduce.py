@@ -214,6 +214,7 @@ class _Run:
         best, oracle = self._best(search.engine), search.engine.oracle
         report.nodes_after, report.all_nodes_after = count_nodes(best.piece.model.proto)
         report.bytes_after = stored_bytes(best.piece.model)
+        search.course.ended(best.piece.model, oracle.checks)
         report.passes = self.shrunk.records if self.shrunk is not None else []
         report.notes += self.shrunk.notes if self.shrunk is not None else []
         report.checks = self.asked or oracle.checks
