@@ -19,6 +19,7 @@ from onnxbench.core.values import Value
 from onnxbench.errors import AnswerIsNo
 from onnxbench.recording import record
 from onnxbench.reducers.along import cumulative
+from onnxbench.reducers.course import Course
 from onnxbench.reducers.engine import Engine
 from onnxbench.reducers.flatten import flatten
 from onnxbench.reducers.journal import Journal
@@ -45,6 +46,7 @@ class Search:
         request, proof: what is searched for.
         model: the request's model with its weights out of the way.
         workspace: folder for recorded values.
+        course: told how far it is.
         journal: where verdicts are kept.
         oracle: judges candidates, once there is one.
         engine: holds the best candidate, once one was seen to fail.
@@ -56,6 +58,7 @@ class Search:
     proof: Proof
     model: Model
     workspace: Path
+    course: Course
     journal: Journal = field(default_factory=Journal)
     oracle: Oracle | None = None
     engine: Engine | None = None
@@ -164,7 +167,7 @@ class Search:
             types=engine.types,
             limits=engine.oracle.limits,
             hangs=self.proof.hangs,
-            progress=lambda done, total: self.request.tick(f"recorded {done} of {total} nodes"),
+            progress=self.course.recorded,
         )
         engine.values = recording.values
 
@@ -243,9 +246,8 @@ class Search:
         return cumulative(engine, feeds, self.request.tolerance, self.request.limits, self.workspace)
 
     def _tell(self, engine: Engine) -> None:
-        left = len(engine.best.nodes) if engine.best is not None else len(engine.view.nodes)
-        known = f", {engine.oracle.remembered} of them remembered" if engine.oracle.remembered else ""
-        self.request.tick(f"{left} nodes left after {engine.oracle.checks} checks{known}")
+        best = engine.best.piece.model if engine.best is not None else None
+        self.course.judged("searching", best, engine.oracle.checks, engine.oracle.remembered)
 
 
 def _impatient(limits: Limits) -> Limits:
