@@ -29,6 +29,7 @@ def reduce_many(context: typer.Context, models: list[str], json: bool, out: Cons
         ModelError: OB301 if there is no model.
     """
     from onnxbench.core.files import find_models
+    from onnxbench.reducers.journal import beside
     from onnxbench.reducers.several import Batch
     from onnxbench.render.progress import Progress
 
@@ -44,7 +45,7 @@ def reduce_many(context: typer.Context, models: list[str], json: bool, out: Cons
         if bundle is None:
             return [*start, "--prove", "--", model]
         more = ["--force"] if force or resume else []
-        if resume and bundle.with_name(f"{bundle.name}.journal").exists():
+        if resume and beside(bundle).exists():
             more = ["--resume"]
         return [*start, "--bundle", str(bundle), *more, "--", model]
 

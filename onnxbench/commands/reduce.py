@@ -83,6 +83,7 @@ def reduce(
     from onnxbench.core.files import is_plural
     from onnxbench.core.graph import GraphView
     from onnxbench.core.model import load
+    from onnxbench.reducers.journal import beside
     from onnxbench.reducers.request import Budget, Request
     from onnxbench.reducers.shrinking import choose_passes
     from onnxbench.render import console, html, markdown
@@ -123,7 +124,7 @@ def reduce(
             passes=[entry.name for entry in shrinking],
             anonymize=anonymize,
             bundle=folder,
-            journal=folder.with_name(f"{folder.name}.journal") if folder and folder.name else None,
+            journal=beside(folder) if folder is not None else None,
             resume=resume,
             output=output,
             releases=_releases(suspect, versions, progress.step),

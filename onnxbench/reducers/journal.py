@@ -20,6 +20,7 @@ from onnxbench.core.values import Value
 from onnxbench.errors import UsageError, quote
 
 SCHEMA = "onnxbench.journal/1"
+_NAME = 200  # characters of a bundle's name in its journal's
 #: Bytes of an array that go into a key whole; of larger ones the ends.
 _WHOLE, _END = 1 << 20, 1 << 16
 
@@ -104,6 +105,11 @@ class Journal:
         self.close()
         if self.path is not None:
             self.path.unlink(missing_ok=True)
+
+
+def beside(bundle: Path) -> Path:
+    """Where the journal of a bundle's search lies; a name as long as a file system takes is cut."""
+    return bundle.parent / f"{bundle.name[:_NAME]}.journal"
 
 
 def key_of(model: Model, feeds: Mapping[str, Value]) -> str:

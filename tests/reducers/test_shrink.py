@@ -133,7 +133,7 @@ def test_a_body_keeps_the_node_at_fault_only(reduced):
         "{ [p] p = Abs(v) [q] q = Softsign(p) [s] s = Neg(q) [t] v2 = Tanh(s) [k] c2 = Identity(c) }> }"
     )
     feeds = {"x": np.ones(3, np.float32), "keep": np.array(True)}
-    report, left = reduced(planted, "misbehaving:ops=Softsign,do=raise", passes=None, feeds=feeds)
+    report, left = reduced(planted, "misbehaving:ops=Softsign,inside=1,do=raise", passes=None, feeds=feeds)
     assert ops(left) == ["Loop"]
     body = next(a.g for a in left.graph.node[0].attribute if a.name == "body")
     assert [node.op_type for node in body.node if node.op_type != "Identity"] == ["Softsign"]
