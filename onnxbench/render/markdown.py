@@ -59,6 +59,8 @@ def _expected(report: Reduction) -> list[str]:
         wish: Line = ("Expected: it runs.",)
         if others:
             wish = ("Expected: it runs, as with ", telling.Code(others[0]), ".")
+        if kind == "slow":
+            wish = ("Expected: it takes about as long as on ", telling.Code(report.judge or "the trusted runtime"), ".")
         if report.signature["phase"] == "check":
             wish = ("Expected: the check ends with 0.",)
         said = _fenced(escape_lines(report.message)) if report.message else [_prose(report.signature["sentence"])]
