@@ -19,6 +19,8 @@ _MOST, _FAN = 60, 12
 _DEEPEST = 50
 #: Kinds of operators that a box tells of.
 _KINDS = 4
+#: Inputs and outputs that are named.
+_NAMES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +113,16 @@ def outline(view: GraphView, marked: Collection[int], most: int = _MOST) -> Outl
     edges = _edges(view, {index: moved[old] for index, old in place.items()}, len(groups) + 1)
     layers = _layers(edges, len(groups) + 2)
     boxes = [
-        Box("inputs", ", ".join(view.inputs), {}, 0, 0, 0),
+        Box("inputs", _few([name for name in view.inputs if name not in view.initializers]), {}, 0),
         *(_box(groups[old], marked, layers[moved[old]]) for old in first),
-        Box("outputs", ", ".join(view.outputs), {}, 0, 0, max(layers)),
+        Box("outputs", _few(view.outputs), {}, 0, 0, max(layers)),
     ]
     return Outline(len(view.nodes), boxes, edges)
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return ", ".join(names[:_NAMES]) + more
 
 
 def _neighbours(view: GraphView, marked: Collection[int]) -> set[int]:

@@ -32,7 +32,7 @@ td,th{border-bottom:1px solid var(--line);padding:.25rem .8rem .25rem 0;text-ali
 .scroll{max-height:40rem;overflow:auto}.faint{color:var(--faint)}a{color:var(--one)}
 svg{height:auto;max-width:100%}.wide svg{max-width:none}svg text{fill:var(--ink);font:11px ui-monospace,monospace}
 svg .strong{font-weight:600}.box rect{fill:var(--box);stroke:var(--line)}.box.many rect{stroke-dasharray:4 2;stroke:var(--faint)}
-.box.inputs rect,.box.outputs rect{fill:none}.box.culprit rect{fill:none;stroke:var(--bad);stroke-width:2.5}
+.box.inputs rect,.box.outputs rect{fill:var(--paper)}.box.culprit rect{fill:var(--paper);stroke:var(--bad);stroke-width:2.5}
 svg .box.culprit .strong{fill:var(--bad)}.edge{fill:none;stroke:var(--faint)}.edge.back{stroke-dasharray:5 3}.tip{fill:var(--faint)}
 .rule{stroke:var(--line)}.curve path{fill:none;stroke-width:1.6}.curve.one path{stroke:var(--one)}.curve.two path{stroke:var(--two)}
 .curve.bad path{stroke:var(--bad)}.one circle{fill:var(--one)}.two circle{fill:var(--two)}.bad circle{fill:var(--bad)}
@@ -144,7 +144,7 @@ def _graph(outline: Outline | None) -> str:
     if outline is None:
         return ""
     together = " Dashed boxes hold several nodes each." if any(box.nodes > 1 for box in outline.boxes) else ""
-    said = f"{outline.nodes} nodes, of which those at fault are framed in red.{together}"
+    said = f"{outline.nodes} nodes, of which those at fault are <a href='#culprit'>framed in red</a>.{together}"
     return f'<p class="faint">{said}</p><div class="scroll wide">{svg.graph(outline)}</div>'
 
 

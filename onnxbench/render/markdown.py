@@ -59,6 +59,8 @@ def _expected(report: Reduction) -> list[str]:
         wish: Line = ("Expected: it runs.",)
         if others:
             wish = ("Expected: it runs, as with ", telling.Code(others[0]), ".")
+        if kind == "slow":
+            wish = ("Expected: it takes about as long as on ", telling.Code(report.judge or "the trusted runtime"), ".")
         if report.signature["phase"] == "check":
             wish = ("Expected: the check ends with 0.",)
         said = _fenced(escape_lines(report.message)) if report.message else [_prose(report.signature["sentence"])]
@@ -66,7 +68,7 @@ def _expected(report: Reduction) -> list[str]:
     judge = f" by {_code(report.judge)}" if report.judge else ""
     rows = [
         f"| {_code(str(d['name']))} | {telling.place(d['where'])} | {_value(d['want_at'])} | {_value(d['got_at'])} "
-        f"| {telling.number(d['max_abs'])} | {telling.number(d['max_rel'])} | {_share(d['share'])} | {_prose(d['detail'])} |"
+        f"| {_value(d['max_abs'])} | {_value(d['max_rel'])} | {_share(d['share'])} | {_prose(d['detail'])} |"
         for d in report.differences[:_MOST]
     ]
     head = f"| output | element | expected{judge} | actual | max abs error | max rel error | elements off | |"
@@ -78,7 +80,7 @@ def _value(value: object) -> str:
 
 
 def _share(share: object) -> str:
-    return f"{100 * share:.3g} %" if isinstance(share, float) else telling.number(share)
+    return f"{100 * share:.3g} %" if isinstance(share, float) else _value(share)
 
 
 def _origin(report: Reduction, model: Model) -> list[str]:

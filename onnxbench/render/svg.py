@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from onnxbench.core.outline import Box, Edge, Outline
 
 _WIDE, _HIGH, _GAP, _STEP = 220, 40, 24, 64  # a box; the room between boxes; from layer to layer
-_LETTERS = 32  # of a box's line
+_LETTERS = 30  # of a box's line
 _CHART = (720, 220, 56, 24)  # width, height, left and other margins
 
 
@@ -33,7 +33,8 @@ def graph(drawn: Outline) -> str:
     """The boxes of an outline in layers, from the top down; those with marked nodes stand out."""
     places, width, height = _places(drawn.boxes)
     arrows = [_arrow(edge, places) for edge in drawn.edges]
-    boxes = [_box(box, *place) for box, place in zip(drawn.boxes, places, strict=True)]
+    first = next((box for box in drawn.boxes if box.marks), None)
+    boxes = [_box(box, *place, box is first) for box, place in zip(drawn.boxes, places, strict=True)]
     marker = (
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="6" markerHeight="6" orient="auto">'
         '<path d="M0 0L8 4L0 8z" class="tip"/></marker></defs>'
@@ -57,30 +58,32 @@ def _places(boxes: Sequence[Box]) -> tuple[list[tuple[float, float]], float, flo
 
 
 def _arrow(edge: Edge, places: Sequence[tuple[float, float]]) -> str:
-    """A curve from box to box; one that passes over others bends to the side."""
+    """A curve from box to box: straight down, or around what lies between, on the left if it goes back."""
     (x1, y1), (x2, y2) = places[edge.source], places[edge.target]
-    x1, y1, x2 = x1 + _WIDE / 2, y1 + _HIGH, x2 + _WIDE / 2
-    far = abs(y2 - y1) > _STEP and abs(x2 - x1) < _WIDE
-    side = (_WIDE / 2 + 40 + min(40.0, abs(y2 - y1) / 20)) * (4 / 3 if far else 0) * (-1 if edge.back else 1)
-    if edge.back:
-        side = side or -_WIDE
-    pull = min(24.0, max(8.0, abs(y2 - y1) / 2))
-    down = 0.2 * (y2 - y1) if far else pull
-    path = f"M{x1:.0f} {y1:.0f}C{x1 + side:.0f} {y1 + down:.0f} {x2 + side:.0f} {y2 - down:.0f} {x2:.0f} {y2:.0f}"
-    kind = "edge back" if edge.back else "edge"
+    if not edge.back and y2 - y1 <= _STEP:
+        x1, x2, y1 = x1 + _WIDE / 2, x2 + _WIDE / 2, y1 + _HIGH
+        bend = f"{x1:.0f} {y1 + 12:.0f} {x2:.0f} {y2 - 12:.0f}"
+    else:
+        x1, x2 = (x1, x2) if edge.back else (x1 + _WIDE, x2 + _WIDE)
+        y1, y2 = y1 + _HIGH / 2, y2 + _HIGH / 2
+        out = (20 + min(40.0, abs(y2 - y1) / 16)) * (-1 if edge.back else 1)
+        bend = f"{x1 + out:.0f} {y1:.0f} {x2 + out:.0f} {y2:.0f}"
     tip = f"<title>{edge.values} value{'s' if edge.values != 1 else ''}</title>"
+    kind = "edge back" if edge.back else "edge"
+    path = f"M{x1:.0f} {y1:.0f}C{bend} {x2:.0f} {y2:.0f}"
     return f'<path class="{kind}" d="{path}" marker-end="url(#tip)">{tip}</path>'
 
 
-def _box(box: Box, x: float, y: float) -> str:
+def _box(box: Box, x: float, y: float, named: bool) -> str:
     operators = ", ".join(f"{count} {name}" if box.nodes > 1 else name for name, count in box.operators.items())
     first, second = (box.kind, box.name) if box.kind != "nodes" else (_first(box, operators), box.name)
+    identity = ' id="culprit"' if named else ""
     kind = "culprit" if box.marks else "many" if box.nodes > 1 else box.kind
     return (
-        f'<g class="box {kind}"><title>{text(f"{box.name} {operators}".strip())}</title>'
+        f'<g class="box {kind}"{identity}><title>{text(f"{box.name} {operators}".strip())}</title>'
         f'<rect x="{x:.0f}" y="{y:.0f}" width="{_WIDE}" height="{_HIGH}" rx="6"/>'
         f'<text class="strong" x="{x + 10:.0f}" y="{y + 17:.0f}">{short(first)}</text>'
-        f'<text x="{x + 10:.0f}" y="{y + 32:.0f}">{short(second, _LETTERS + 4)}</text></g>'
+        f'<text x="{x + 10:.0f}" y="{y + 32:.0f}">{short(second)}</text></g>'
     )
 
 
