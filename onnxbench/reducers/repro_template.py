@@ -48,17 +48,22 @@ def main():
         seen = observe(given.timeout)
         if is_reported(seen):
             break
-    print("%s: %s" % (seen.get("version", CONFIG["suspect"]), seen["text"]))
+    print(visible("%s: %s" % (seen.get("version", CONFIG["suspect"]), seen["text"])))
     if seen["kind"] == "ok":
         print("The failure is gone.")
         return 0
     if seen["kind"] == "unknown":
         return 125
     if is_reported(seen):
-        print("FAILS: " + CONFIG["headline"])
+        print(visible("FAILS: " + CONFIG["headline"]))
         return 1
-    print("Another failure than the reported one: " + CONFIG["headline"])
+    print(visible("Another failure than the reported one: " + CONFIG["headline"]))
     return 125
+
+
+def visible(text):
+    """A message as no terminal obeys it."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def is_reported(seen):

@@ -92,7 +92,7 @@ class Command(Runtime):
         spill: Path | None = None,
     ) -> Outcome:
         """Write the model, and its inputs if they are asked for, and run the command on them."""
-        with tempfile.TemporaryDirectory(prefix="onnxbench-check-") as folder:
+        with tempfile.TemporaryDirectory(prefix="onnxbench-check-", ignore_cleanup_errors=True) as folder:
             place, inputs = Path(folder, "model.onnx"), Path(folder, "inputs.npz")
             save(model, place)
             if self.needs_feeds:
@@ -140,7 +140,7 @@ class Command(Runtime):
         argv = [str(Path(part).absolute()) if Path(part).is_file() else part for part in self.options["argv"]]
         argv[0] = self.options["argv"][0] if os.sep not in self.options["argv"][0] else argv[0]
         chosen = (self.criterion.codes, self.criterion.pattern, self.criterion.anything)
-        return _SCRIPT.format(argv=argv, cwd=str(Path.cwd()), criterion=chosen)
+        return _SCRIPT.format(argv=argv, cwd=str(Path.cwd()), criterion=chosen, longest=_LONGEST)
 
 
 def _filled(part: str, values: Mapping[str, str]) -> str:
@@ -172,8 +172,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 _SCRIPT = """\
 import os
 import re
+import shutil
 import signal
 import subprocess
+import sys
+import tempfile
 
 ARGV = {argv!r}
 CWD = {cwd!r}  # where the search ran: relative paths of the check lead from there
@@ -181,19 +184,26 @@ CODES, PATTERN, ANYTHING = {criterion!r}
 
 
 def run(model_path, feeds):
-    inputs = str(HERE / "inputs.npz")
-    argv = [part.replace("{{model}}", model_path).replace("{{inputs}}", inputs) for part in ARGV]
-    phase("check")
-    done = subprocess.run(
-        argv,
-        cwd=CWD if os.path.isdir(CWD) else None,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    output = done.stdout.decode("utf-8", "replace")
+    around = os.path.dirname(sys.argv[-1])  # a folder that goes even if this process is killed
+    with tempfile.TemporaryDirectory(dir=around) as folder:
+        for path in HERE.iterdir():  # copies: the command may write where the model lies
+            if path.suffix in (".onnx", ".npz", ".data"):
+                shutil.copy(str(path), folder)
+        model, inputs = os.path.join(folder, os.path.basename(model_path)), os.path.join(folder, "inputs.npz")
+        argv = [part.replace("{{model}}", model).replace("{{inputs}}", inputs) for part in ARGV]
+        phase("check")
+        with open(os.path.join(folder, "log"), "w+b") as log:  # no pipe: what the command leaves running may hold it
+            code = subprocess.call(
+                argv,
+                cwd=CWD if os.path.isdir(CWD) else None,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+            log.seek(max(0, log.seek(0, os.SEEK_END) - {longest}))
+            output = log.read().decode("utf-8", "replace")
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    last, code = lines[-1] if lines else "", done.returncode
+    last = lines[-1] if lines else ""
     if code == 0:
         return {{}}
     ending = "exit_%d" % code if code > 0 else signal.Signals(-code).name

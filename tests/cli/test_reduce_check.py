@@ -1,6 +1,8 @@
 """`reduce --check`: the user's command decides."""
 
 import json
+import os
+import subprocess
 import sys
 
 import numpy as np
@@ -176,3 +178,32 @@ def test_a_runtime_that_contradicts_itself(bench, tmp_path):
     assert said["status"] == "minimal"
     assert [c["name"] for c in said["culprits"]] == ["c"]
     assert bench("reduce", path, "--against", "itself").returncode == 1
+
+
+#: What commands do to the folder they are called in, to their output, and to what they start.
+RUDE = {
+    "writes over the model": "open(sys.argv[1], 'w').write('gone')",
+    "removes its folder": "import os, shutil; shutil.rmtree(os.path.dirname(sys.argv[1]))",
+    "leaves a child that holds its output": "import subprocess; subprocess.Popen(['sleep', '20'], start_new_session=True)",
+    "prints megabytes": "print('x' * (20 << 20))",
+    "commands the terminal": "print('\\x1b]0;title\\x07\\u202e')",
+}
+
+
+@pytest.mark.parametrize("deed", RUDE.values(), ids=RUDE)
+def test_a_rude_check_is_judged_and_its_reproducer_stays_whole(bench, chain, check, tmp_path, deed):
+    (tmp_path / "tmp").mkdir()
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
+    command = check(f"{deed}\nprint('last \\x1b[31mline') if 'Softsign' in ops else None\nsys.exit('Softsign' in ops)")
+    done = bench(
+        "reduce", chain, "--passes", "", "--check", command, "--timeout", "9", "--bundle", "out", env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    for _ in range(2):
+        assert left(tmp_path / "out") == ["Softsign"]
+        again = subprocess.run(
+            [sys.executable, "out/repro.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert again.returncode == 1, again.stdout + again.stderr
+        assert not any(sign in again.stdout for sign in "\x1b\x07\u202e")
+    assert not list((tmp_path / "tmp").iterdir())
