@@ -33,6 +33,7 @@ class Journal:
         self.path = path
         self.known: dict[str, str] = {}
         self._file: IO[str] | None = None
+        self._begun = False
 
     def open(self, head: Mapping[str, Any], resume: bool) -> None:
         """Begin the file, or go on with what it holds.
@@ -48,6 +49,7 @@ class Journal:
             lines = self._read(lines[0])
         try:
             self._file = self.path.open("w", encoding="utf-8")
+            self._begun = True
             self._file.write("".join(f"{line}\n" for line in lines))
             self._file.flush()
         except OSError as error:
@@ -56,7 +58,7 @@ class Journal:
     def _read(self, head: str) -> list[str]:
         assert self.path is not None
         try:
-            lines = self.path.read_text(encoding="utf-8").splitlines()
+            lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError as error:
             hint = "leave --resume out to begin anew"
             raise UsageError("OB207", f"no journal {quote(str(self.path))}: {error.strerror}", hint=hint) from None
@@ -101,9 +103,9 @@ class Journal:
             shutil.move(self.path, target)
 
     def discard(self) -> None:
-        """Remove the file: there is nothing to go on with."""
+        """Remove the file, for there is nothing to go on with; one that was refused is of another search, and stays."""
         self.close()
-        if self.path is not None:
+        if self.path is not None and self._begun:
             self.path.unlink(missing_ok=True)
 
 

@@ -90,3 +90,21 @@ def test_resume_refuses_another_reduction(bench, slow, tmp_path):
     assert bench(*slow, "--max-checks", "3").returncode == 0
     other = bench(*slow[:-3], "--bundle", "out", "--json", "--resume", "--timeout", "7")
     assert (other.returncode, json.loads(other.stdout)["error"]["code"]) == (2, "OB207")
+    assert (tmp_path / "out.journal").exists(), "the right command can still go on"
+    assert bench(*slow, "--resume").returncode == 0
+
+
+@pytest.mark.parametrize("damage", [b"\x8e\xff\x00", b"[1]\n", b'{"key": 1}\n', b'{"key": [], "verdict": 1}\n'])
+def test_a_damaged_journal_is_read_as_far_as_it_goes(bench, slow, tmp_path, damage):
+    assert bench(*slow, "--max-checks", "3").returncode == 0
+    with (tmp_path / "out.journal").open("ab") as file:
+        file.write(damage)
+    done = bench(*slow, "--resume")
+    assert (done.returncode, json.loads(done.stdout)["nodes_after"]) == (0, 2)
+
+
+def test_a_folder_where_the_journal_should_be(bench, slow, tmp_path):
+    (tmp_path / "out.journal").mkdir()
+    assert json.loads(bench(*slow).stdout)["error"]["code"] == "OB402"
+    assert json.loads(bench(*slow, "--resume").stdout)["error"]["code"] == "OB207"
+    assert (tmp_path / "out.journal").is_dir()
