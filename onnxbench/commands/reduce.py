@@ -104,7 +104,8 @@ def reduce(
         limits = _parse.limits(timeout, max_memory)
         loaded = load(model)
         view = GraphView(loaded.proto, loaded.proto.graph)
-        feeds = _feeds(suspect, lambda: _parse.feeds(view, inputs, shape, dim, range_, seed))
+        told_inputs = inputs is not None or bool(shape or dim or range_)
+        feeds = _feeds(suspect, told_inputs, lambda: _parse.feeds(view, inputs, shape, dim, range_, seed))
         trusted, told = _trusted(suspect, against or [], feeds, limits)
         folder = None if prove or localize_only else _bundle(model, bundle, output, resume)
         return Request(
@@ -189,14 +190,14 @@ def _usage(message: str) -> Exception:
     return UsageError("OB201", message, hint="onnxbench reduce --help")
 
 
-def _feeds(suspect: Runtime, read: Callable[[], dict[str, Value]]) -> dict[str, Value]:
-    """The inputs; none if they cannot be had, and the suspect needs none."""
-    from onnxbench.errors import ModelError
+def _feeds(suspect: Runtime, told: bool, read: Callable[[], dict[str, Value]]) -> dict[str, Value]:
+    """The inputs; none if nothing is told of them, they cannot be made up, and the suspect needs none."""
+    from onnxbench.errors import BenchError
 
     try:
         return read()
-    except ModelError:
-        if suspect.needs_feeds:
+    except BenchError:
+        if told or suspect.needs_feeds:
             raise
         return {}
 
@@ -274,6 +275,8 @@ def _finish(report: Reduction, request: Request, json: bool, out: Console) -> in
 
 
 def _not_reproduced_hint(request: Request) -> str:
+    if request.suspect.decides:
+        return "exit code 0 of the command says that the failure is gone, any other but 125 that it is there"
     judge = request.trusted[0] if request.trusted else None
     if judge is None or judge.name != "reference":
         return (

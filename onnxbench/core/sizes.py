@@ -151,6 +151,10 @@ def _shape(
     name: str, value_type: TypeProto, wanted: Mapping[tuple[str, int], int], symbols: Mapping[str, int]
 ) -> Shape:
     declared = dims_in(value_type)
+    if value_type.HasField("map_type"):
+        raise UsageError(
+            "OB206", f"input {quote(name)} is a map, which cannot be made up", hint="--check needs no inputs"
+        )
     if declared is None:
         hint = f"--shape {shlex.quote(name)}=1x3x224x224 (its real sizes; nothing after = for a scalar)"
         raise UsageError("OB206", f"the model does not say the rank of input {quote(name)}", hint=hint)

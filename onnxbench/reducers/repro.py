@@ -69,7 +69,7 @@ def _facts(
         "suspect": str(suspect),
         "headline": signature.sentence(),
         "signature": signature.to_dict(),
-        "inputs": [value.name for value in graph.input if value.name not in held],
+        "inputs": [value.name for value in graph.input if value.name not in held] if suspect.needs_feeds else [],
         "outputs": [value.name for value in graph.output],
         "sequences": [value.name for value in values if value.type.HasField("sequence_type")],
         "optionals": [value.name for value in values if value.type.HasField("optional_type")],

@@ -207,3 +207,34 @@ def test_a_rude_check_is_judged_and_its_reproducer_stays_whole(bench, chain, che
         assert again.returncode == 1, again.stdout + again.stderr
         assert not any(sign in again.stdout for sign in "\x1b\x07\u202e")
     assert not list((tmp_path / "tmp").iterdir())
+
+
+@pytest.mark.parametrize("type_", ["map", "no rank"])
+def test_inputs_that_cannot_be_made_up_are_not_needed(bench, check, tmp_path, type_):
+    proto = onnx.parser.parse_model(CHAIN)
+    odd = proto.graph.input.add(name="odd")
+    if type_ == "map":
+        odd.type.map_type.key_type = onnx.TensorProto.INT64
+        odd.type.map_type.value_type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    else:
+        odd.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    proto.graph.node.insert(2, onnx.helper.make_node("Identity", ["odd"], ["same"], name="odd"))
+    proto.graph.output.add(name="same").type.CopyFrom(odd.type)
+    onnx.save(proto, tmp_path / "odd.onnx")
+    command = check("sys.exit('Identity' in ops and 'Softsign' in ops)")
+    done = bench("reduce", "odd.onnx", "--passes", "", "--check", command, "--bundle", "out", "--json")
+    assert (done.returncode, json.loads(done.stdout).get("confirmed")) == (0, True), done.stderr
+    assert sorted(left(tmp_path / "out")) == ["Identity", "Softsign"]
+    told = bench("reduce", "odd.onnx", "--check", command, "--shape", "absent=1")
+    assert (told.returncode, "OB303" in told.stderr) == (3, True)
+
+
+def test_the_hint_says_which_way_round_exit_codes_are(bench, chain, check):
+    done = bench("reduce", chain, "--check", check("sys.exit('Softsign' not in ops)"))
+    assert (done.returncode, "exit code 0 of the command" in done.stderr) == (1, True)
+
+
+def test_a_bundle_in_a_folder_that_is_not_there_yet(bench, chain, check, tmp_path):
+    command = check("sys.exit('Softsign' in ops)")
+    assert bench("reduce", chain, "--passes", "", "--check", command, "--bundle", "new/deep/out").returncode == 0
+    assert left(tmp_path / "new" / "deep" / "out") == ["Softsign"]
