@@ -97,9 +97,9 @@ def run() -> int:
         return _fail(error.exit_code, error.to_dict())
     except KeyboardInterrupt as stop:
         number = stop.args[0] if stop.args else int(signal.SIGINT)
-        clear = "\r\x1b[2K" if sys.stderr.isatty() else ""  # of a line of progress
-        _say(f"{clear}interrupted; nothing was written")
-        return 128 + number
+        if sys.stderr.isatty():
+            _say("\r\x1b[2K", end="")  # of a line of progress
+        return _fail(128 + number, {"code": "OB601", "message": "interrupted; nothing was written", "hint": ""})
     except BrokenPipeError:
         return _unread()
     except SystemExit as end:
@@ -184,6 +184,6 @@ def _bug(error: BaseException) -> int:
     return _fail(70, {"code": "OB701", "message": message, "hint": f"please report it with {file.name}"})
 
 
-def _say(text: str) -> None:
+def _say(text: str, end: str = "\n") -> None:
     with contextlib.suppress(OSError, ValueError):
-        print(text, file=sys.stderr, flush=True)
+        print(text, end=end, file=sys.stderr, flush=True)

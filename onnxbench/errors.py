@@ -1,6 +1,7 @@
 """The errors a user can meet: each with a code, one sentence, a hint that can be run, and an exit code.
 
-The first digit of a code is the exit code of the command that ends with it (7 stands for 70, a bug of ours).
+The first digit of a code is the exit code of the command that ends with it (6 stands for 128 and
+the number of the signal, 7 for 70, a bug of ours).
 """
 
 import unicodedata
@@ -34,6 +35,7 @@ CODES: dict[str, str] = {
     "OB404": "out of memory",
     "OB405": "a check cannot start, or cannot tell",
     "OB501": "the result did not verify, and nothing was written",
+    "OB601": "interrupted before there was a result",
     "OB701": "a bug of onnxbench",
 }
 

@@ -22,7 +22,7 @@ def onnxbench(*argv: str, **options: object) -> subprocess.CompletedProcess[str]
 @pytest.mark.parametrize(
     "argv, says, hint",
     [
-        (["reduce"], "Missing argument 'MODEL'", "onnxbench reduce --help"),
+        (["reduce"], "Missing argument 'MODEL...'", "onnxbench reduce --help"),
         (["reduce", "m.onnx", "--nope"], "--nope", "onnxbench reduce --help"),
         (["reduce", "m.onnx", "--rtol", "much"], "--rtol", "onnxbench reduce --help"),
         (["redu"], "No such command 'redu'", "onnxbench --help"),
@@ -79,18 +79,21 @@ def test_control_characters_of_names_never_reach_the_terminal(tmp_path):
     assert "\\x1b" in done.stderr
 
 
+@pytest.mark.parametrize("extra", [[], ["--json"]])
 @pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_search_says_so_and_leaves_nothing(number, status, tmp_path):
+def test_an_interrupted_search_says_so_and_leaves_nothing(number, status, extra, tmp_path):
     (tmp_path / "slow.py").write_text("import time\ndef run(model, feeds):\n    time.sleep(60)\n")
     command = [sys.executable, "-m", "onnxbench", "reduce", str(FIXTURES / "demo.onnxtxt"), "-r", "python:slow.py:run"]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen([*command, *extra], cwd=tmp_path, text=True, **pipes)
     assert process.stderr is not None
     assert "running" in process.stderr.readline()
     time.sleep(0.5)
     process.send_signal(number)
-    _, rest = process.communicate(timeout=20)
+    said, rest = process.communicate(timeout=20)
     assert process.returncode == status
     assert "interrupted" in rest
+    assert json.loads(said)["error"]["code"] == "OB601" if extra else not said
     assert "Traceback" not in rest
     assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"slow.py"}
 
