@@ -48,6 +48,7 @@ class Journal:
         if resume:
             lines = self._read(lines[0])
         try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)  # as the bundle does
             self._file = self.path.open("w", encoding="utf-8")
             self._begun = True
             self._file.write("".join(f"{line}\n" for line in lines))

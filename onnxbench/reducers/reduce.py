@@ -133,6 +133,10 @@ class _Run:
         try:
             search.run()
             report.status = "localized" if self.request.localize_only else "minimal"
+            if self.request.localize_only and report.signature["kind"] != "numbers":
+                report.notes.append(
+                    "only wrong numbers are told node by node; a search finds the nodes of this failure"
+                )
             if report.status == "minimal":
                 self._shrink(search, course)
         except KeyboardInterrupt as stop:

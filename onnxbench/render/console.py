@@ -98,7 +98,9 @@ def _print_proof(report: Reduction, out: Console) -> None:
         out.print(
             f"  {names}: {_error(suspect.isolated)} by itself, {_error(suspect.cumulative)} with what comes before"
         )
-    if not report.suspects:
+    for note in report.notes:
+        out.print(f"  note: {escape(note)}")
+    if not report.suspects and report.signature["kind"] == "numbers":
         out.print("  no node, and no two nodes that follow each other, are wrong by themselves")
 
 

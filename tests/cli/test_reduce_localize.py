@@ -48,3 +48,12 @@ def test_other_environments_are_asked_too(bench, drift):
     assert said["known"][0]["issue"] == "microsoft/onnxruntime#11836"
     absent = bench("reduce", path, "--versions", "/no/such/venv")
     assert (absent.returncode, "OB401" in absent.stderr) == (4, True)
+
+
+def test_only_wrong_numbers_are_told_node_by_node(bench, drift):
+    suspect = "misbehaving:ops=Softsign,do=raise"
+    done = bench("reduce", drift, "-r", suspect, "--localize-only")
+    assert "only wrong numbers" in done.stdout
+    assert "no node, and" not in done.stdout
+    said = json.loads(bench("reduce", drift, "-r", suspect, "--localize-only", "--json").stdout)
+    assert (said["suspects"], any("only wrong numbers" in note for note in said["notes"])) == ([], True)
