@@ -211,7 +211,9 @@ def load(archive, stem, names):
         if name in CONFIG["sequences"]:
             values[name] = numpy_helper.to_list(onnx.SequenceProto.FromString(data))
         elif name in CONFIG["optionals"]:
-            values[name] = numpy_helper.to_optional(onnx.OptionalProto.FromString(data))
+            held = onnx.OptionalProto.FromString(data)
+            empty = {field.name for field, _ in held.ListFields()} <= {"name", "elem_type"}
+            values[name] = None if empty else numpy_helper.to_optional(held)
         else:
             values[name] = numpy_helper.to_array(onnx.TensorProto.FromString(data))
     return values
