@@ -20,6 +20,7 @@ _SMALL = 64 << 10
 def run(shrinker: Shrinker) -> None:
     """All but the largest input at once; a model without any would be computed by an optimizer before it runs."""
     shrinker.consider(tidied(shrinker.best, shrinker.best.draft()))
+    shrinker.consider(_fixed(shrinker.best))
     arrays = shrinker.best.arrays()
     held = {tensor.name for tensor in shrinker.best.proto.graph.initializer}
     names = [value.name for value in shrinker.best.proto.graph.input if value.name not in held]
@@ -28,6 +29,18 @@ def run(shrinker: Shrinker) -> None:
     largest = max(names, key=lambda name: arrays[name].size if name in arrays else -1)
     small = [name for name in names if name != largest and name in arrays and arrays[name].nbytes <= _SMALL]
     shrinker.lump(small, _with_constants)
+
+
+def _fixed(best: Reproducer) -> Reproducer | None:
+    """The reproducer with initializers that nothing can override; None if that would leave no input."""
+    held = {tensor.name for tensor in best.proto.graph.initializer}
+    fed = [value for value in best.proto.graph.input if value.name not in held]
+    if best.proto.ir_version < 4 or not fed:
+        return None
+    proto = best.draft()
+    del proto.graph.input[:]
+    proto.graph.input.extend(fed)
+    return best.with_model(proto)
 
 
 def _with_constants(best: Reproducer, names: Sequence[str]) -> Reproducer:
