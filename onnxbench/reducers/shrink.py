@@ -120,7 +120,7 @@ class Shrinker:
             larger: take it even if it is not smaller, for anonymity.
         """
         self.verdict = None
-        if candidate is None:
+        if candidate is None or (self.best.feeds and not candidate.feeds):  # computed before it runs, by an optimizer
             return False
         if not larger and size(candidate) >= self._size:
             return False

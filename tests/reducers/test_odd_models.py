@@ -128,3 +128,10 @@ def test_an_initializer_is_no_input_any_more_unless_the_failure_needs_that(reduc
     assert report.confirmed
     assert [value.name for value in left.graph.input] == ["a"]
     assert [list(tensor.dims) for tensor in left.graph.initializer] == [[1]]
+
+
+def test_one_input_stays_whatever_a_pass_makes_of_the_operator(reduced):
+    """Identity of what became an initializer would do, and would be computed before it runs."""
+    text = "g (string[3] x) => (string[3] y) { a = Identity (x) [bad] b = StringConcat (a, x) y = Identity (b) }"
+    report, left = reduced(model(text, '"": 20'), "misbehaving:names=bad,do=raise", passes=None)
+    assert (report.confirmed, len(left.graph.node), len(left.graph.input)) == (True, 1, 1)
