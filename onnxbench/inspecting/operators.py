@@ -104,5 +104,5 @@ def schema_of(domain: str, name: str, opset: int) -> defs.OpSchema | None:
     """The operator's schema in force at an opset; None if there is none."""
     try:
         return defs.get_schema(name, opset, domain)
-    except defs.SchemaError:
+    except (defs.SchemaError, TypeError):  # TypeError: an opset that is no C int
         return None
