@@ -179,6 +179,13 @@ def test_no_name_is_obeyed(kind):
             assert "`" in line or "\\<script\\>" in line
 
 
+def test_errors_of_any_size_are_drawn():
+    sizes = (0.0, 5e-324, 1.0, 1.7e308, None, float("inf"))
+    shown = finding(along=[Along("a", "Abs", size, size) for size in sizes])
+    assert Page(html.reduction(shown)).tags.count("svg") == 3
+    assert "nan" not in html.reduction(shown)
+
+
 def test_without_a_graph_or_anything_else_a_page_is_a_page():
     bare = finding(culprits=[], curve=[], versions={}, message="")
     page = Page(html.reduction(Finding(bare.report, bare.model, {}, None)))
