@@ -80,10 +80,10 @@ class Engine:
                 return True
         return False
 
-    def minimise(self) -> None:
-        """Shrink the best candidate until no single node can go."""
+    def minimise(self, likely: Callable[[], Iterable[list[Node]]] = lambda: ()) -> None:
+        """Shrink the best candidate until no single node can go; `likely` is asked for when halving leads nowhere."""
         assert self.best is not None
-        minimise(self.best.nodes, self.fails, self.expect)
+        minimise(self.best.nodes, self.fails, self.expect, likely)
 
     def fails(self, nodes: list[Node]) -> bool:
         """Whether a candidate fails the same way; asked once for each set of nodes."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 from onnx import TypeProto
 
 from onnxbench.core.compare import Difference
@@ -36,6 +37,9 @@ _HANG_SHARE, _HANG_S = 1 / 12, 2.0
 _LEVELS = 16
 #: Suspects that are asked about before the search goes its own way.
 _HINTS = 3
+#: Bytes of a network's values up to which all nodes are compared first, and the error along it is measured. Above, halving
+#: is cheaper: its candidates are as much work as one run of the whole network.
+_LIGHT = 32 << 20
 
 
 @dataclass(slots=True)
@@ -92,16 +96,17 @@ class Search:
         """Drop nodes of the graph at hand until no single one can go."""
         assert self.engine is not None
         self._set_randomness_aside(self.engine)
-        hints = self._hints(self.engine)
+        engine = self.engine
         if self.request.localize_only:
+            self._hints(engine)
             return
-        for nodes in hints[:_HINTS]:
-            if self.engine.fails(nodes):
-                break
+        heavy = not _is_light(engine.values)
+        if not heavy:
+            any(engine.fails(nodes) for nodes in self._hints(engine))
         try:
-            self.engine.minimise()
+            engine.minimise(lambda: self._hints(engine) if heavy else [])
         finally:
-            self.engine.close()
+            engine.close()
 
     def _enter(self) -> bool:
         """Go on inside the body of a Loop or Scan that is left, in a round of it that fails by itself."""
@@ -231,16 +236,18 @@ class Search:
             engine.types,
             self.request.tolerance,
             self.request.limits,
+            self.workspace,
         ).find()
         if self.localized is None:
             self.localized, self.suspicions = engine, found
         chosen = engine.chosen
-        return [list(s.nodes) for s in found if all(node.index in chosen for node in s.nodes)]
+        hints = [list(s.nodes) for s in found if all(node.index in chosen for node in s.nodes)]
+        return hints[:_HINTS]
 
     def errors_along(self) -> dict[int, Difference | None]:
         """How far each node of the graph in which numbers were localised is off, with all before it on the suspect."""
         engine = self.localized
-        if engine is None:
+        if engine is None or not (self.request.localize_only or _is_light(engine.values)):
             return {}
         feeds = {name: engine.values[name] for name in engine.view.inputs if name in engine.values}
         return cumulative(engine, feeds, self.request.tolerance, self.request.limits, self.workspace)
@@ -248,6 +255,10 @@ class Search:
     def _tell(self, engine: Engine) -> None:
         best = engine.best.piece.model if engine.best is not None else None
         self.course.judged("searching", best, engine.oracle.checks, engine.oracle.remembered)
+
+
+def _is_light(values: Mapping[str, Value]) -> bool:
+    return sum(value.nbytes for value in values.values() if isinstance(value, np.ndarray)) <= _LIGHT
 
 
 def _impatient(limits: Limits) -> Limits:
