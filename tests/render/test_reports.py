@@ -151,7 +151,7 @@ def hostile():
         notes=[HOSTILE],
         culprits=[Culprit(HOSTILE, HOSTILE, HOSTILE, [HOSTILE], HOSTILE, HOSTILE)],
         versions={HOSTILE: HOSTILE},
-        along=[Along(HOSTILE, HOSTILE, 0.1, 0.1)],
+        along=[Along(HOSTILE, HOSTILE, 0.1, 0.1)] * 2,
     )
     graph = shown.model.proto.graph
     graph.name = graph.input[0].name = graph.node[0].input[0] = graph.node[0].name = HOSTILE
