@@ -46,7 +46,7 @@ def test_every_option_of_reduce_is_documented():
     page = (ROOT / "docs" / "reduce.md").read_text()
     for name in inspect.signature(reduce).parameters:
         option = "--" + name.rstrip("_").replace("_", "-")
-        short = {"--quiet": "`-q`", "--verbose": "`-v`", "--model": "MODEL"}
+        short = {"--quiet": "`-q`", "--verbose": "`-v`", "--models": "MODEL", "--context": "MODEL"}
         assert short.get(option, option) in page
 
 

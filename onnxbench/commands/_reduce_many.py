@@ -31,7 +31,7 @@ def reduce_many(context: typer.Context, models: list[str], json: bool, out: Cons
     from onnxbench.core.files import find_models
     from onnxbench.reducers.journal import beside
     from onnxbench.reducers.several import Batch
-    from onnxbench.render.console import Progress
+    from onnxbench.render.progress import Progress
 
     given = context.params
     for name in _SINGLE:

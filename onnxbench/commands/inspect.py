@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from onnxbench.core.shapes import Shapes
     from onnxbench.inspecting.inspection import Inspection
     from onnxbench.inspecting.zoo import Zoo
-    from onnxbench.render.console import Progress
+    from onnxbench.render.progress import Progress
     from onnxbench.runtimes.base import Limits
 
 ASK = "What to ask"
@@ -79,7 +79,8 @@ def inspect(
     isolate.warm_up()  # before anything heavy is imported here
     from onnxbench.commands import _inspect_options, _parse
     from onnxbench.core.files import find_models, is_plural
-    from onnxbench.render.console import Progress, console
+    from onnxbench.render.console import console
+    from onnxbench.render.progress import Progress
 
     asked = [
         name

@@ -86,7 +86,8 @@ def reduce(
     from onnxbench.reducers.journal import beside
     from onnxbench.reducers.request import Budget, Request
     from onnxbench.reducers.shrinking import choose_passes
-    from onnxbench.render import console, markdown
+    from onnxbench.render import console, html, markdown
+    from onnxbench.render.progress import Progress
 
     if git_bisect and not prove:
         raise _usage("--git-bisect is for --prove")
@@ -95,7 +96,7 @@ def reduce(
     if is_plural(models):
         return reduce_many(context, models, json, out)
     (model,) = models
-    progress = console.Progress(quiet, verbose)
+    progress = Progress(quiet, verbose)
 
     def request() -> Request:
         shrinking = choose_passes(None if passes is None else passes.split(",") if passes else [], skip_pass or ())
@@ -130,9 +131,13 @@ def reduce(
             workaround=workaround,
             force=force or resume,
             allow_lossy=allow_lossy,
-            documents={"REPORT.md": markdown.reduction, "report.json": lambda report, _: _json(report)},
+            documents={
+                "REPORT.md": markdown.reduction,
+                "report.html": html.reduction,
+                "report.json": lambda finding: _json(finding.report),
+            },
             progress=progress.step,
-            tick=progress.tick,
+            tick=progress.state,
         )
 
     return _run(request, progress.close, json, out, git_bisect)

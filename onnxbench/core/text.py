@@ -18,3 +18,15 @@ def print_text(serialized: bytes) -> str:
     from onnx import printer
 
     return printer.to_text(ModelProto.FromString(serialized))
+
+
+def reads_back(text: str, *, timeout: float | None = 20.0) -> bool:
+    """Whether ONNX's parser makes of a text what is printed as the same text; it does not take every name."""
+    result = isolate.call_light(_print_again, (text,), timeout=timeout)
+    return isinstance(result, isolate.Ok) and result.value == text
+
+
+def _print_again(text: str) -> str:
+    from onnx import parser, printer
+
+    return printer.to_text(parser.parse_model(text))

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from onnx import NodeProto
-
 from onnxbench.core.graph import GraphView
-from onnxbench.core.scopes import exported_scopes
+from onnxbench.core.scopes import scopes, source_line
 from onnxbench.core.symbolic import Size, Total
 from onnxbench.inspecting.costs import Costs
 from onnxbench.inspecting.header import elements
 
-STACK_TRACE = "pkg.torch.onnx.stack_trace"
 #: Levels that are told apart at most: a name of a thousand slashes must not make a tree that nothing can print.
 _DEEPEST = 50
 
@@ -68,37 +65,3 @@ def _block(index: dict[tuple[str, ...], Block], path: tuple[str, ...]) -> Block:
         index[path] = Block(path[-1])
         _block(index, path[:-1]).blocks.append(index[path])
     return index[path]
-
-
-def scopes(node: NodeProto) -> tuple[str, ...]:
-    """The scopes that a node lies in, outermost first: from PyTorch's metadata if it is there, else from the name.
-
-    PyTorch writes a list of dotted paths, each a prefix of the next, and the node's own name last.
-    """
-    if len(node.metadata_props) and (listed := exported_scopes(node)):
-        return _steps(listed[:-1])
-    parts = [part for part in node.name.split("/") if part]
-    return tuple(parts[:-1]) if "/" in node.name else ()
-
-
-def _steps(paths: list[str]) -> tuple[str, ...]:
-    """["", "layer", "layer.0"] as ("layer", "0"); a path that says nothing new is no step of its own."""
-    steps: list[str] = []
-    before = ""
-    for path in paths:
-        path = path.strip("/.")
-        if path and path != before:
-            steps.append(path.removeprefix(f"{before}.") if before else path)
-            before = path
-    return tuple(steps)
-
-
-def source_line(node: NodeProto) -> str:
-    """The innermost line of the user's code, as "model.py:123", from PyTorch's stack trace; "" if there is none."""
-    trace = next((entry.value for entry in node.metadata_props if entry.key == STACK_TRACE), "")
-    lines = [line.strip() for line in trace.splitlines() if line.strip().startswith("File ")]
-    if not lines:
-        return ""
-    parts = lines[-1].split('"')
-    number = lines[-1].partition(", line ")[2].partition(",")[0]
-    return f"{parts[1].rsplit('/', 1)[-1]}:{number}" if len(parts) > 2 else ""

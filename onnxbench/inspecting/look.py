@@ -9,11 +9,11 @@ from onnx import AttributeProto, helper
 
 from onnxbench.core.graph import GraphView, Node, plain_domain
 from onnxbench.core.nearest import not_found
+from onnxbench.core.scopes import STACK_TRACE, scopes, source_line
 from onnxbench.core.select import select
 from onnxbench.core.shapes import Shapes
 from onnxbench.core.tensors import type_name
 from onnxbench.errors import ModelError, NameNotFound, escape
-from onnxbench.inspecting.blocks import STACK_TRACE, scopes, source_line
 from onnxbench.inspecting.costs import byte_size, node_macs
 from onnxbench.inspecting.inspection import shown
 from onnxbench.inspecting.made_up import MadeUp, made_up

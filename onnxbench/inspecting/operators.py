@@ -58,7 +58,8 @@ def operators(view: GraphView) -> list[Operator]:
             if tensor is not None and (domain, node.op_type, id(tensor)) not in read:
                 read[domain, node.op_type, id(tensor)] = tensor
                 entry.parameters += elements(tensor)
-        entry.parameters += sum(elements(tensor) for tensor in constant_tensors(node))
+        if node.op_type == "Constant":
+            entry.parameters += sum(elements(tensor) for tensor in constant_tensors(node))
     return sorted(found.values(), key=lambda o: (-(o.count + o.in_bodies + o.in_functions), o.domain, o.name))
 
 

@@ -20,6 +20,7 @@ from onnxbench.core.model import Model, save
 from onnxbench.core.text import readable
 from onnxbench.core.values import Value
 from onnxbench.errors import MachineError, SafetyStop, UsageError, quote
+from onnxbench.reducers.passing import Near
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Contents:
 #: What a bundle holds; a folder with anything else in it, but data files, is not replaced.
 _FILES = {
     *("model.onnx", "model.onnxtxt", "inputs.npz", "expected.npz", "repro.py", "REPORT.md", "report.json"),
+    *("report.html", "passing.onnx", "passing.npz"),
     *("journal.jsonl", "names.json"),
     *("test_data_set_0", "__pycache__"),
 }
@@ -130,6 +132,15 @@ class Draft:
             log.seek(0)
             self.said = " ".join(log.read()[-400:].decode("utf-8", "replace").split())
             log.close()
+
+    def add_passing(self, near: Near) -> None:
+        """A neighbour of the reproducer that passes, with its inputs if they are others."""
+        try:
+            save(near.reproducer.model, self.folder / "passing.onnx")
+            if not near.fed_alike:
+                write_npz(self.folder / "passing.npz", near.reproducer.feeds)
+        except OSError as error:
+            raise unwritable(self.place, error) from None
 
     def add(self, name: str, text: str) -> None:
         try:

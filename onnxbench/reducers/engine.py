@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -19,6 +19,9 @@ from onnxbench.core.values import Value
 from onnxbench.errors import AnswerIsNo
 from onnxbench.reducers.oracle import Answer, Oracle
 from onnxbench.reducers.search import minimise
+
+#: Candidates that passed and are remembered.
+_KEPT = 4
 
 
 @dataclass(slots=True)
@@ -43,6 +46,7 @@ class Engine:
         progress: called after each check.
         best: the smallest candidate seen to fail.
         by_products: other failures met on the way, counted.
+        gone: the last candidates that passed, for comparison.
         jobs: candidates that are judged at a time.
         expose: names that the piece returns besides its sinks, where the original returns them.
     """
@@ -55,6 +59,7 @@ class Engine:
     progress: Callable[[Engine], None] = lambda engine: None
     best: Found | None = None
     by_products: Counter[str] = field(default_factory=Counter)
+    gone: deque[Piece] = field(default_factory=lambda: deque(maxlen=_KEPT))
     expose: bool = False
     jobs: int = 1
     _sought: dict[frozenset[int], Future[tuple[Piece, Answer] | None]] = field(default_factory=dict)
@@ -75,10 +80,10 @@ class Engine:
                 return True
         return False
 
-    def minimise(self) -> None:
-        """Shrink the best candidate until no single node can go."""
+    def minimise(self, likely: Callable[[], Iterable[list[Node]]] = lambda: ()) -> None:
+        """Shrink the best candidate until no single node can go; `likely` is asked for when halving leads nowhere."""
         assert self.best is not None
-        minimise(self.best.nodes, self.fails, self.expect)
+        minimise(self.best.nodes, self.fails, self.expect, likely)
 
     def fails(self, nodes: list[Node]) -> bool:
         """Whether a candidate fails the same way; asked once for each set of nodes."""
@@ -119,6 +124,8 @@ class Engine:
         piece, answer = judged
         if answer.verdict == "other" and answer.signature is not None:
             self.by_products[answer.signature.sentence()] += 1
+        if answer.verdict == "gone":
+            self.gone.append(piece)
         if answer.verdict != "same":
             return False
         if self.best is None or len(nodes) <= len(self.best.nodes):

@@ -4,21 +4,40 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from onnxbench.core.model import save
+from onnxbench.core.outline import Outline
 from onnxbench.core.values import Value
 from onnxbench.reducers import bundle
 from onnxbench.reducers.engine import Found
+from onnxbench.reducers.finding import Finding
 from onnxbench.reducers.journal import Journal
 from onnxbench.reducers.naming import anonymous, names_map
 from onnxbench.reducers.normalise import normalise
+from onnxbench.reducers.passing import Near
 from onnxbench.reducers.prove import Proof
 from onnxbench.reducers.repro import script
 from onnxbench.reducers.request import Request
-from onnxbench.reducers.result import Reduction
+from onnxbench.reducers.result import Passing, Reduction
 
 
-def hand_back(request: Request, proof: Proof, best: Found, report: Reduction, journal: Journal) -> None:
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What goes into a bundle besides the reproducer.
+
+    Attributes:
+        journal: the verdicts of the search.
+        near: a neighbour that passes, if one is known.
+        outline: the original's graph, None if it is not to be shown.
+    """
+
+    journal: Journal
+    near: Near | None = None
+    outline: Outline | None = None
+
+
+def hand_back(request: Request, proof: Proof, best: Found, report: Reduction, more: Extras) -> None:
     """Confirm the best candidate in a fresh process, and write what was asked for; says so in the report.
 
     Raises:
@@ -34,13 +53,16 @@ def hand_back(request: Request, proof: Proof, best: Found, report: Reduction, jo
                 raise bundle.unconfirmed(request.model.label, draft.said)
             report.confirmed = True
             if report.status == "minimal":
-                journal.move(draft.folder / "journal.jsonl")
-            _publish(request, draft, report, best)
+                more.journal.move(draft.folder / "journal.jsonl")
+            if more.near is not None:
+                draft.add_passing(more.near)
+                report.passing = Passing(more.near.differs, not more.near.fed_alike)
+            _publish(request, draft, report, best, more.outline)
     if request.output is not None:
         save(best.piece.model, request.output, force=request.force, allow_lossy=request.allow_lossy)
         report.output = request.output
         if request.bundle is None and report.status == "minimal":
-            journal.discard()
+            more.journal.discard()
 
 
 def _contents(request: Request, proof: Proof, best: Found) -> bundle.Contents:
@@ -67,7 +89,7 @@ def _said_names(proof: Proof, best: Found) -> set[str]:
     return {name for name in proof.names if name and name in message and normalise(message, {name}) != plain}
 
 
-def _publish(request: Request, draft: bundle.Draft, report: Reduction, best: Found) -> None:
+def _publish(request: Request, draft: bundle.Draft, report: Reduction, best: Found, outline: Outline | None) -> None:
     """Put the bundle where it was asked for, or beside it if that was taken while the search went on."""
     assert request.bundle is not None
     model = best.piece.model
@@ -78,7 +100,7 @@ def _publish(request: Request, draft: bundle.Draft, report: Reduction, best: Fou
         report.bundle = str(place)
         told = anonymous(report, model) if request.anonymize else report
         for name, document in request.documents.items():
-            draft.add(name, document(told, model))
+            draft.add(name, document(Finding(told, model, best.piece.feeds, outline)))
         if not request.anonymize:
             draft.add("names.json", names_map(report.model, best))
         if request.force:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from onnx import TypeProto
@@ -42,6 +43,7 @@ class Localizer:
         model, view: the graph.
         values: right values of all inputs and nodes, as far as they are known.
         types: inferred types.
+        workspace: folder for large outputs.
         sessions: how many were made.
     """
 
@@ -52,6 +54,7 @@ class Localizer:
     types: Mapping[str, TypeProto]
     tolerance: Tolerance
     limits: Limits
+    workspace: Path
     sessions: int = 0
     _found: list[Suspicion] = field(default_factory=list)
 
@@ -101,7 +104,8 @@ class Localizer:
         except AnswerIsNo:
             return
         self.sessions += 1
-        outcome = self.suspect.run(exploded.model, exploded.feeds, limits=self.limits)
+        place = self.workspace / f"exploded-{id(self.view):x}-{self.sessions}.bin"
+        outcome = self.suspect.run(exploded.model, exploded.feeds, limits=self.limits, spill=place)
         if not outcome.ok:
             if len(groups) > 1 and outcome.kind not in ("timeout", "memory"):
                 middle = len(groups) // 2
@@ -109,16 +113,17 @@ class Localizer:
                 self._ask(groups[middle:])
             return
         worst: dict[int, Difference] = {}
-        for fresh, (place, name) in exploded.origin.items():
+        for fresh, (group, name) in exploded.origin.items():
             if name not in self.values:
                 continue
             if fresh in outcome.outputs:
                 difference = differ(self.values[name], outcome.outputs[fresh], self.tolerance, name)
             else:
                 difference = Difference(name, "presence", detail="wanted, but not there")
-            if difference is not None and (place not in worst or _rank(difference) > _rank(worst[place])):
-                worst[place] = difference
-        self._found += [Suspicion(groups[place], difference) for place, difference in worst.items()]
+            if difference is not None and (group not in worst or _rank(difference) > _rank(worst[group])):
+                worst[group] = difference
+        place.unlink(missing_ok=True)
+        self._found += [Suspicion(groups[group], difference) for group, difference in worst.items()]
 
 
 def _badness(suspicion: Suspicion) -> tuple[float, float]:

@@ -36,6 +36,7 @@ def anonymous(report: Reduction, model: Model) -> Reduction:
         workaround=None,
         culprits=_ours(model),
         suspects=[],
+        along=[],
         by_products={},
     )
 

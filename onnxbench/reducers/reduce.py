@@ -16,14 +16,18 @@ from onnxbench.core.saving import refuse_losses, refuse_target
 from onnxbench.core.slimming import slim
 from onnxbench.errors import BenchError, MachineError
 from onnxbench.reducers import bundle
+from onnxbench.reducers.along import series
 from onnxbench.reducers.around import WayAround
+from onnxbench.reducers.course import Course
 from onnxbench.reducers.engine import Engine, Found
 from onnxbench.reducers.explain import explain, known_failures
-from onnxbench.reducers.handing import hand_back
+from onnxbench.reducers.finding import drawn
+from onnxbench.reducers.handing import Extras, hand_back
 from onnxbench.reducers.journal import Journal, key_of
 from onnxbench.reducers.oracle import BudgetSpent
+from onnxbench.reducers.passing import Near, find_passing
 from onnxbench.reducers.prove import Proof, prove
-from onnxbench.reducers.reproducer import stored_bytes
+from onnxbench.reducers.reproducer import Reproducer, stored_bytes
 from onnxbench.reducers.request import Request
 from onnxbench.reducers.result import Culprit, Reduction, Suspect
 from onnxbench.reducers.searching import Search
@@ -90,6 +94,7 @@ class _Run:
     shrunk: Shrunk | None = None
     began: float = field(default_factory=time.monotonic)
     around: Model | None = None
+    near: Near | None = None
     asked: int = 0
 
     def start(self) -> Reduction:
@@ -123,12 +128,13 @@ class _Run:
         """Shrink as far as it goes, or until Ctrl-C or the end of the budget; fills the report."""
         self.journal = Journal(self.request.journal)
         self.journal.open(self._head(report), self.request.resume)
-        search = Search(self.request, self.proof, self.model, self.workspace, self.journal)
+        course = Course(report.all_nodes_before, report.bytes_before, self.request.tick, self.began, report.curve)
+        search = Search(self.request, self.proof, self.model, self.workspace, course, self.journal)
         try:
             search.run()
             report.status = "localized" if self.request.localize_only else "minimal"
             if report.status == "minimal":
-                self._shrink(search)
+                self._shrink(search, course)
         except KeyboardInterrupt as stop:
             report.interrupted = stop.args[0] if stop.args else int(signal.SIGINT)
         except BudgetSpent:
@@ -164,7 +170,7 @@ class _Run:
         assert engine.best is not None
         return self.shrunk.found if self.shrunk is not None else engine.best
 
-    def _shrink(self, search: Search) -> None:
+    def _shrink(self, search: Search, course: Course) -> None:
         """Make what is left smaller in every other way."""
         engine, request = search.engine, self.request
         assert engine is not None
@@ -173,21 +179,33 @@ class _Run:
         self.shrunk = Shrunk(found)
         self.asked = engine.oracle.checks
         passes = choose_passes(request.passes, (), anonymize=request.anonymize)
-        shrink(found, engine.oracle, passes, request.tick, time.monotonic() - self.began, self.shrunk)
+        shrink(found, engine.oracle, passes, course, time.monotonic() - self.began, self.shrunk)
 
     def _explain(self, report: Reduction, engine: Engine) -> None:
         try:
             explain(report, self.request, self._best(engine), engine.oracle)
             assert engine.best is not None
             report.known = known_failures(report, self.request.suspect, engine.best)
+            self.near = self._nearest_passing(engine)
             self.around = WayAround(self.request, self.proof, self.model, report).find()
         except KeyboardInterrupt as stop:  # the reproducer is there, and goes back
             report.interrupted = stop.args[0] if stop.args else int(signal.SIGINT)
 
+    def _nearest_passing(self, engine: Engine) -> Near | None:
+        if self.request.bundle is None or self.request.anonymize or self.shrunk is None:
+            return None
+        self.request.progress("looking for the nearest model that passes")
+        gone = [Reproducer(piece.model, dict(piece.feeds), ()) for piece in engine.gone]
+        passes = choose_passes(self.request.passes, ())
+        return find_passing(self.shrunk.found, [*gone, *self.shrunk.gone], engine.oracle, passes)
+
     def hand_back(self, report: Reduction) -> None:
         """Write what was asked for."""
         assert self.engine is not None
-        hand_back(self.request, self.proof, self._best(self.engine), report, self.journal)
+        shown = self.request.bundle is not None and not self.request.anonymize
+        outline = drawn(self.request.model, report.culprits, self.engine) if shown else None
+        extras = Extras(self.journal, self.near, outline)
+        hand_back(self.request, self.proof, self._best(self.engine), report, extras)
         if self.around is not None and self.request.workaround is not None:
             _save_workaround(self.request, self.around, report)
 
@@ -196,13 +214,14 @@ class _Run:
         best, oracle = self._best(search.engine), search.engine.oracle
         report.nodes_after, report.all_nodes_after = count_nodes(best.piece.model.proto)
         report.bytes_after = stored_bytes(best.piece.model)
+        search.course.ended(best.piece.model, oracle.checks)
         report.passes = self.shrunk.records if self.shrunk is not None else []
         report.notes += self.shrunk.notes if self.shrunk is not None else []
         report.checks = self.asked or oracle.checks
         report.shrink_checks = oracle.checks - report.checks
         report.suspects = [Suspect.of(suspicion.nodes, suspicion.isolated) for suspicion in search.suspicions]
         if report.suspects and not report.interrupted:
-            _add_cumulative(report, search)
+            _add_along(report, search)
         report.culprits = [Culprit.of(node) for node in best.nodes]
         report.differences = [difference.to_dict() for difference in best.answer.differences]
         if best.answer.outcome is not None and not best.answer.outcome.ok:
@@ -215,8 +234,10 @@ class _Run:
             report.notes.append(f"flaky: the original failed {self.proof.failed} of {self.proof.runs} runs")
 
 
-def _add_cumulative(report: Reduction, search: Search) -> None:
+def _add_along(report: Reduction, search: Search) -> None:
     along = search.errors_along()
+    if search.localized is not None:
+        report.along = series(search.localized.view, search.suspicions, along)
     for suspect, suspicion in zip(report.suspects, search.suspicions, strict=True):
         difference = along.get(suspicion.nodes[-1].index)
         suspect.cumulative = difference.to_dict() if difference is not None else None

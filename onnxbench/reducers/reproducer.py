@@ -13,6 +13,7 @@ from onnx import ModelProto, TensorProto, numpy_helper
 from onnxbench.core import weights
 from onnxbench.core.external import MARK, is_marked
 from onnxbench.core.model import Model
+from onnxbench.core.subgraph import Piece
 from onnxbench.core.tensors import is_external, tensors
 from onnxbench.core.values import Array, Value
 
@@ -52,6 +53,10 @@ class Reproducer:
     def arrays(self) -> dict[str, Array]:
         """The fed tensors by name; sequences and optionals are left out."""
         return {name: value for name, value in self.feeds.items() if isinstance(value, np.ndarray)}
+
+    def piece(self) -> Piece:
+        """What an oracle asks about; where its nodes come from is not told."""
+        return Piece(self.model, dict(self.feeds), (), ())
 
     def key(self) -> bytes:
         """What two reproducers of the same content have in common."""

@@ -10,7 +10,8 @@ from onnxbench.core.compare import Tolerance
 from onnxbench.core.graph import GraphView, Node
 from onnxbench.core.model import Model
 from onnxbench.core.values import Value
-from onnxbench.reducers.result import Reduction
+from onnxbench.reducers.course import Progress, silent
+from onnxbench.reducers.finding import Finding
 from onnxbench.runtimes.base import Limits, Runtime
 
 
@@ -50,9 +51,9 @@ class Request:
         workaround: file to write a rewritten model to that does not fail, or None.
         force: replace what is there.
         allow_lossy: write `output` in a format that loses something.
-        documents: texts to add to the bundle, made from the report.
+        documents: texts to add to the bundle, by file name.
         progress: told what begins, in a line.
-        tick: told how far it is, in a line, after each candidate.
+        tick: told how far it is, after each candidate; should be quick.
     """
 
     model: Model
@@ -78,6 +79,6 @@ class Request:
     workaround: str | None = None
     force: bool = False
     allow_lossy: bool = False
-    documents: Mapping[str, Callable[[Reduction, Model], str]] = field(default_factory=dict)
+    documents: Mapping[str, Callable[[Finding], str]] = field(default_factory=dict)
     progress: Callable[[str], None] = lambda line: None
-    tick: Callable[[str], None] = lambda line: None
+    tick: Callable[[Progress], None] = silent

@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 from onnxbench.core.compare import Difference
 from onnxbench.core.graph import Node
+from onnxbench.core.scopes import scopes, source_line
 from onnxbench.reducers.catalogue import Known
+from onnxbench.reducers.course import Point
 from onnxbench.reducers.releases import Release
 
 SCHEMA = "onnxbench.reduce/1"
@@ -27,17 +29,54 @@ class Record:
 
 @dataclass(slots=True)
 class Culprit:
-    """A node of the reproducer: its name in the original, operator, first output, and all outputs."""
+    """A node of the reproducer, as the original has it.
+
+    Attributes:
+        name: its own; may be empty.
+        operator: without the domain.
+        output, outputs: the first value that it makes, and all.
+        scope: the modules that it lies in, outermost first, with a slash between them; "" if the exporter left none.
+        line: the user's source line that it comes from, as "model.py:123"; "" if the exporter left none.
+    """
 
     name: str
     operator: str
     output: str
     outputs: list[str] = field(default_factory=list)
+    scope: str = ""
+    line: str = ""
 
     @classmethod
     def of(cls, node: Node) -> Culprit:
         made = [name for name in node.outputs if name]
-        return cls(node.proto.name, node.proto.op_type, next(iter(made), ""), made)
+        scope, line = "/".join(scopes(node.proto)), source_line(node.proto)
+        return cls(node.proto.name, node.proto.op_type, next(iter(made), ""), made, scope, line)
+
+
+@dataclass(frozen=True, slots=True)
+class Along:
+    """How far a node is off, norm-wise: fed right values, and with all before it on the suspect.
+
+    0 where it is right, None where that is no number or was not measured.
+    """
+
+    node: str
+    operator: str
+    isolated: float | None
+    cumulative: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """A model that passes and differs little from the reproducer, in the bundle as passing.onnx.
+
+    Attributes:
+        differs: how it differs, as sentences.
+        own_inputs: whether it is fed other values, those in passing.npz.
+    """
+
+    differs: Sequence[str]
+    own_inputs: bool
 
 
 @dataclass(slots=True)
@@ -90,10 +129,13 @@ class Reduction:
         nodes_before, nodes_after: nodes of the top graph; `all_nodes_*` add bodies and functions.
         bytes_before, bytes_after: of the model as a file, weights included.
         checks: candidates judged in the search for nodes; `shrink_checks` those of shrinking.
+        curve: what was left, from the original on, each time that it became smaller.
         passes: what each shrinking pass achieved.
         culprits: the nodes that are left.
         differences: of the reproducer's outputs, for wrong numbers.
         suspects: the nodes that are wrong by themselves, the worst first, for wrong numbers.
+        along: the error along the network, for wrong numbers; of a long one some nodes.
+        passing: a model that passes and differs little, if one was met and is in the bundle.
         lowest_failing: the suspect at the lowest optimization level that fails, as one would type it; "" if unknown.
         cured_by_disabling: optimizations of the suspect of which switching off any one makes the reproducer pass.
         releases: what the reproducer does on other releases of the suspect; `since` says which was the first to fail.
@@ -126,10 +168,13 @@ class Reduction:
     checks: int = 0
     shrink_checks: int = 0
     seconds: float = 0.0
+    curve: list[Point] = field(default_factory=list)
     passes: list[Record] = field(default_factory=list)
     culprits: list[Culprit] = field(default_factory=list)
     differences: Sequence[dict[str, Any]] = ()
     suspects: list[Suspect] = field(default_factory=list)
+    along: list[Along] = field(default_factory=list)
+    passing: Passing | None = None
     lowest_failing: str = ""
     cured_by_disabling: list[str] = field(default_factory=list)
     releases: list[Release] = field(default_factory=list)

@@ -20,12 +20,33 @@ def _expect_nothing(questions: Iterable[list[T]]) -> None:
     pass
 
 
-def minimise(items: Sequence[T], fails: Fails[T], expect: Expect[T] = _expect_nothing) -> list[T]:
-    """A 1-minimal failing subset: halve, search what is scattered, then sweep to a fixpoint."""
-    return sweep(narrow(items, fails, expect), fails, expect)
+def _nothing_likely() -> Iterable[list[T]]:
+    return ()
 
 
-def narrow(items: Sequence[T], fails: Fails[T], expect: Expect[T] = _expect_nothing) -> list[T]:
+def minimise(
+    items: Sequence[T],
+    fails: Fails[T],
+    expect: Expect[T] = _expect_nothing,
+    likely: Callable[[], Iterable[list[T]]] = _nothing_likely,
+) -> list[T]:
+    """A 1-minimal failing subset: halve, search what is scattered, then sweep to a fixpoint.
+
+    Args:
+        items: known to fail.
+        fails: answers.
+        expect: told what is likely asked next.
+        likely: subsets that are asked about when halving leads nowhere; asking for them may cost something.
+    """
+    return sweep(narrow(items, fails, expect, likely), fails, expect)
+
+
+def narrow(
+    items: Sequence[T],
+    fails: Fails[T],
+    expect: Expect[T] = _expect_nothing,
+    likely: Callable[[], Iterable[list[T]]] = _nothing_likely,
+) -> list[T]:
     """Optimistic halving, and a search from both ends when more than one item is needed.
 
     One culprit among n takes ceil(log2 n) + 1 questions: a half that passes is taken to put the culprit in the other
@@ -41,7 +62,8 @@ def narrow(items: Sequence[T], fails: Fails[T], expect: Expect[T] = _expect_noth
             current = right
     if current is failing or fails(current):
         return current
-    return _scattered(failing, fails)
+    hint = next((subset for subset in likely() if fails(subset)), None)
+    return hint if hint is not None else _scattered(failing, fails)
 
 
 def _scattered(items: list[T], fails: Fails[T]) -> list[T]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 from onnx import TypeProto
 
 from onnxbench.core.compare import Difference
@@ -19,6 +20,7 @@ from onnxbench.core.values import Value
 from onnxbench.errors import AnswerIsNo
 from onnxbench.recording import record
 from onnxbench.reducers.along import cumulative
+from onnxbench.reducers.course import Course
 from onnxbench.reducers.engine import Engine
 from onnxbench.reducers.flatten import flatten
 from onnxbench.reducers.journal import Journal
@@ -35,6 +37,9 @@ _HANG_SHARE, _HANG_S = 1 / 12, 2.0
 _LEVELS = 16
 #: Suspects that are asked about before the search goes its own way.
 _HINTS = 3
+#: Bytes of a network's values up to which all nodes are compared first, and the error along it is measured. Above, halving
+#: is cheaper: its candidates are as much work as one run of the whole network.
+_LIGHT = 32 << 20
 
 
 @dataclass(slots=True)
@@ -45,6 +50,7 @@ class Search:
         request, proof: what is searched for.
         model: the request's model with its weights out of the way.
         workspace: folder for recorded values.
+        course: told how far it is.
         journal: where verdicts are kept.
         oracle: judges candidates, once there is one.
         engine: holds the best candidate, once one was seen to fail.
@@ -56,6 +62,7 @@ class Search:
     proof: Proof
     model: Model
     workspace: Path
+    course: Course
     journal: Journal = field(default_factory=Journal)
     oracle: Oracle | None = None
     engine: Engine | None = None
@@ -89,16 +96,17 @@ class Search:
         """Drop nodes of the graph at hand until no single one can go."""
         assert self.engine is not None
         self._set_randomness_aside(self.engine)
-        hints = self._hints(self.engine)
+        engine = self.engine
         if self.request.localize_only:
+            self._hints(engine)
             return
-        for nodes in hints[:_HINTS]:
-            if self.engine.fails(nodes):
-                break
+        heavy = not _is_light(engine.values)
+        if not heavy:
+            any(engine.fails(nodes) for nodes in self._hints(engine))
         try:
-            self.engine.minimise()
+            engine.minimise(lambda: self._hints(engine) if heavy else [])
         finally:
-            self.engine.close()
+            engine.close()
 
     def _enter(self) -> bool:
         """Go on inside the body of a Loop or Scan that is left, in a round of it that fails by itself."""
@@ -164,7 +172,7 @@ class Search:
             types=engine.types,
             limits=engine.oracle.limits,
             hangs=self.proof.hangs,
-            progress=lambda done, total: self.request.tick(f"recorded {done} of {total} nodes"),
+            progress=self.course.recorded,
         )
         engine.values = recording.values
 
@@ -228,24 +236,29 @@ class Search:
             engine.types,
             self.request.tolerance,
             self.request.limits,
+            self.workspace,
         ).find()
         if self.localized is None:
             self.localized, self.suspicions = engine, found
         chosen = engine.chosen
-        return [list(s.nodes) for s in found if all(node.index in chosen for node in s.nodes)]
+        hints = [list(s.nodes) for s in found if all(node.index in chosen for node in s.nodes)]
+        return hints[:_HINTS]
 
     def errors_along(self) -> dict[int, Difference | None]:
         """How far each node of the graph in which numbers were localised is off, with all before it on the suspect."""
         engine = self.localized
-        if engine is None:
+        if engine is None or not (self.request.localize_only or _is_light(engine.values)):
             return {}
         feeds = {name: engine.values[name] for name in engine.view.inputs if name in engine.values}
         return cumulative(engine, feeds, self.request.tolerance, self.request.limits, self.workspace)
 
     def _tell(self, engine: Engine) -> None:
-        left = len(engine.best.nodes) if engine.best is not None else len(engine.view.nodes)
-        known = f", {engine.oracle.remembered} of them remembered" if engine.oracle.remembered else ""
-        self.request.tick(f"{left} nodes left after {engine.oracle.checks} checks{known}")
+        best = engine.best.piece.model if engine.best is not None else None
+        self.course.judged("searching", best, engine.oracle.checks, engine.oracle.remembered)
+
+
+def _is_light(values: Mapping[str, Value]) -> bool:
+    return sum(value.nbytes for value in values.values() if isinstance(value, np.ndarray)) <= _LIGHT
 
 
 def _impatient(limits: Limits) -> Limits:

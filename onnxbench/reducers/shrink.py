@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -23,6 +24,8 @@ from onnxbench.reducers.settle import Settler
 _CLEAR = 10.0
 #: Rounds of all passes; each round but the last made something smaller.
 _ROUNDS = 8
+#: Candidates that passed and are remembered: each may hold some MiB.
+_KEPT = 4
 
 Key = TypeVar("Key")
 
@@ -46,6 +49,7 @@ class Shrinker:
         deadline: `time.monotonic()` after which nothing is asked.
         records: what each pass achieved.
         notes: what the reader should know.
+        gone: the last candidates that passed, for comparison.
         verdict: of the last candidate; None if it was not asked.
     """
 
@@ -57,6 +61,7 @@ class Shrinker:
     deadline: float = math.inf
     records: dict[str, Record] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    gone: deque[Reproducer] = field(default_factory=lambda: deque(maxlen=_KEPT))
     verdict: Verdict | None = None
     _size: Size = ()
     _asked: set[bytes] = field(default_factory=set)
@@ -70,6 +75,11 @@ class Shrinker:
         self._size, self._start = size(self.best), self.answer
         self._odd_start = any(map(_is_ill, self.best.feeds.values()))
         self._asked.add(self.best.key())
+
+    @property
+    def at(self) -> str:
+        """The pass at work."""
+        return self._record.name
 
     def run(self, passes: Sequence[Pass]) -> None:
         """Run the passes until none of them finds anything smaller, those that are last once after the others."""
@@ -131,6 +141,8 @@ class Shrinker:
             self._accepted += 1
             self.tick(self)
             return True
+        if answer.verdict == "gone":
+            self.gone.append(settled)
         self.tick(self)
         return False
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from onnxbench.core.subgraph import Piece
 from onnxbench.errors import UsageError, quote
+from onnxbench.reducers.course import Course
 from onnxbench.reducers.engine import Found
 from onnxbench.reducers.oracle import Answer, Oracle
 from onnxbench.reducers.passes import Pass, catalogue
@@ -27,11 +28,13 @@ class Shrunk:
 
     Attributes:
         found: the smallest reproducer, with the nodes of the original that it has left.
+        gone: candidates that passed, the last ones.
         records: what each pass achieved.
         notes: what the reader should know.
     """
 
     found: Found
+    gone: list[Reproducer] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -61,16 +64,14 @@ def choose_passes(only: Sequence[str] | None, skipped: Sequence[str], *, anonymi
     ]
 
 
-def shrink(
-    start: Found, oracle: Oracle, passes: Sequence[Pass], tick: Callable[[str], None], spent: float, shrunk: Shrunk
-) -> None:
+def shrink(start: Found, oracle: Oracle, passes: Sequence[Pass], course: Course, spent: float, shrunk: Shrunk) -> None:
     """Make a reproducer smaller; `shrunk` is right at any moment, also when Ctrl-C ends this.
 
     Args:
         start: what the search found.
         oracle: answers.
         passes: in their order.
-        tick: told how far it is.
+        course: told how far it is.
         spent: seconds that the search took.
         shrunk: gets the result.
     """
@@ -87,7 +88,7 @@ def shrink(
     settler = Settler(oracle.limits)
     best = Reproducer(start.piece.model, start.piece.feeds, origin)
     shrinker = Shrinker(best, start.answer, ask, settler, deadline=time.monotonic() + max(_LEAST_S, spent))
-    shrinker.tick = lambda s: tick(f"shrinking: {_words(s)}")
+    shrinker.tick = lambda s: course.judged("shrinking", s.best.model, oracle.checks, oracle.remembered, s.at)
     try:
         if passes:
             settler.begin(best)
@@ -95,10 +96,5 @@ def shrink(
     finally:
         piece = Piece(shrinker.best.model, dict(shrinker.best.feeds), (), places)
         shrunk.found = Found(start.nodes, piece, shrinker.answer)
+        shrunk.gone = list(shrinker.gone)
         shrunk.records, shrunk.notes = list(shrinker.records.values()), shrinker.notes
-
-
-def _words(shrinker: Shrinker) -> str:
-    tried = sum(record.tried for record in shrinker.records.values())
-    accepted = sum(record.accepted for record in shrinker.records.values())
-    return f"{accepted} of {tried} steps kept"

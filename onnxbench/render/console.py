@@ -42,39 +42,6 @@ _VERDICTS = {
 }
 
 
-class Progress:
-    """Lines on standard error: on a terminal the latest in place, with -v every one, with -q none."""
-
-    def __init__(self, quiet: bool, verbose: bool) -> None:
-        self._on = not quiet
-        self._live = not verbose and sys.stderr.isatty()
-        self._every = verbose
-        self._last = ""
-
-    def step(self, line: str) -> None:
-        """Something new has begun."""
-        self._show(line, self._on)
-
-    def tick(self, line: str) -> None:
-        """Something goes on: in a log that is worth a line only with -v."""
-        self._show(line, self._on and self._every)
-
-    def _show(self, line: str, plainly: bool) -> None:
-        line = escape(line)
-        if line == self._last:
-            return
-        self._last = line
-        if self._on and self._live:
-            print(f"\r\x1b[2K{line[:100]}", end="", file=sys.stderr, flush=True)
-        elif plainly:
-            print(line, file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        """Leave no half-written line behind."""
-        if self._on and self._live and self._last:
-            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
-
-
 def print_reduction(report: Reduction, out: Console) -> None:
     """The finding first, then where it is and how to run it."""
     from rich.text import Text

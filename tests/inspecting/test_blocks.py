@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from onnx import helper, parser
 
 from onnxbench import GraphView
-from onnxbench.core.scopes import exported_scopes
+from onnxbench.core.scopes import exported_scopes, scopes
 from onnxbench.core.shapes import Shapes
-from onnxbench.inspecting.blocks import blocks, scopes
+from onnxbench.inspecting.blocks import blocks
 from onnxbench.inspecting.costs import costs
 from onnxbench.inspecting.inspection import as_text
 

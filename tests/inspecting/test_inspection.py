@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
 
 from onnxbench import GraphView, Model, load
-from onnxbench.inspecting.blocks import scopes, source_line
+from onnxbench.core.scopes import scopes, source_line
 from onnxbench.inspecting.inspect import inspect
 from onnxbench.inspecting.problems import catalogue
 from onnxbench.runtimes.base import Limits, Runtime

@@ -216,8 +216,9 @@ def test_anonymous_bundles_tell_nothing_of_the_original(reduced, tmp_path):
     assert [culprit.name for culprit in report.culprits] == ["secret_conv"]
 
 
-def as_json(report, _):
-    return json.dumps(report.to_dict(), default=str)
+def as_json(finding):
+    assert finding.outline is None
+    return json.dumps(finding.report.to_dict(), default=str)
 
 
 def test_weights_that_a_failure_does_not_need_are_scrambled(reduced):
