@@ -22,7 +22,7 @@ def onnxbench(*argv: str, **options: object) -> subprocess.CompletedProcess[str]
 @pytest.mark.parametrize(
     "argv, says, hint",
     [
-        (["reduce"], "Missing argument 'MODEL'", "onnxbench reduce --help"),
+        (["reduce"], "Missing argument 'MODEL...'", "onnxbench reduce --help"),
         (["reduce", "m.onnx", "--nope"], "--nope", "onnxbench reduce --help"),
         (["reduce", "m.onnx", "--rtol", "much"], "--rtol", "onnxbench reduce --help"),
         (["redu"], "No such command 'redu'", "onnxbench --help"),
