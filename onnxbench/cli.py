@@ -7,6 +7,7 @@ import contextlib
 import errno
 import gc
 import importlib
+import io
 import os
 import pkgutil
 import signal
@@ -82,9 +83,19 @@ def _open_streams() -> None:
                 os.dup2(handle, number)
                 os.close(handle)
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 -- for as long as the process lives
+    _keep_short_writes()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _keep_short_writes() -> None:
+    """Put a buffer before standard output where PYTHONUNBUFFERED took it away: without, what a write leaves over is lost."""
+    out = sys.stdout
+    if isinstance(out, io.TextIOWrapper) and isinstance(raw := getattr(out, "buffer", None), io.RawIOBase):
+        encoding = out.encoding
+        out.detach()
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding, line_buffering=True)
 
 
 def run() -> int:
@@ -111,6 +122,8 @@ def run() -> int:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
             return _fail(4, {"code": "OB402", "message": str(error), "hint": "free some disk space"})
+        if error.errno == errno.EFBIG:
+            return _fail(4, {"code": "OB402", "message": str(error), "hint": "ulimit -f unlimited"})
         return _bug(error)
     except typer.Abort:
         return 130
@@ -177,11 +190,14 @@ def _bug(error: BaseException) -> int:
     import tempfile
     import traceback
 
-    with tempfile.NamedTemporaryFile("w", prefix="onnxbench-bug-", suffix=".txt", delete=False) as file:
-        file.write(f"onnxbench {__version__}\n{sys.argv!r}\n")
-        traceback.print_exception(error, file=file)
+    hint = "please report it"
+    with contextlib.suppress(OSError):  # the disk may be full
+        with tempfile.NamedTemporaryFile("w", prefix="onnxbench-bug-", suffix=".txt", delete=False) as file:
+            file.write(f"onnxbench {__version__}\n{sys.argv!r}\n")
+            traceback.print_exception(error, file=file)
+        hint += f" with {file.name}"
     message = f"a bug of onnxbench: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
-    return _fail(70, {"code": "OB701", "message": message, "hint": f"please report it with {file.name}"})
+    return _fail(70, {"code": "OB701", "message": message, "hint": hint})
 
 
 def _say(text: str, end: str = "\n") -> None:

@@ -21,7 +21,7 @@ Inputs = Annotated[
 ]
 Shapes = Annotated[
     list[str] | None,
-    typer.Option("--shape", metavar="INPUT=1x3x8x8", rich_help_panel=RUN, help="Shape of a generated input."),
+    typer.Option("--shape", metavar="INPUT=1x3x8x8", rich_help_panel=RUN, help="Shape of an input."),
 ]
 Dims = Annotated[
     list[str] | None,

@@ -72,13 +72,12 @@ def inspect(
 ) -> int:
     """Say what is in a model, what it costs, and what is wrong with it.
 
-    Reads no external weights, and works on files that ONNX's checker refuses. Several models, a folder or a pattern
-    give a table, one row a model.
+    Reads no external weights, and works on what ONNX's checker refuses. Several models, or a folder, give a table.
     """
     from onnxbench import isolate
 
     isolate.warm_up()  # before anything heavy is imported here
-    from onnxbench.commands import _parse
+    from onnxbench.commands import _inspect_options, _parse
     from onnxbench.core.files import find_models, is_plural
     from onnxbench.render.console import console
     from onnxbench.render.progress import Progress
@@ -90,12 +89,12 @@ def inspect(
     ]
     asked += ["--text"] if text else []
     plural = is_plural(models)
-    _refuse_mixture(asked, plural, fail_on)
+    _inspect_options.refuse_mixture(asked, plural, fail_on)
     ask = _Ask(
         _parse.sizes(shape, dim),
         depth,
         _parse.limits(timeout, max_memory),
-        _problem_codes(fail_on),
+        _inspect_options.problem_codes(fail_on),
         everything,
         json,
         console(color),
@@ -216,12 +215,13 @@ def _table(ask: _Ask, paths: list[str], progress: Progress) -> int:
 def _zoo_verdict(zoo: Zoo) -> dict[str, str] | None:
     if not zoo.exit_code:
         return None
-    wrong = sum(model.exit_code != 0 for model in zoo.models)
+    wrong = [model for model in zoo.models if model.exit_code == zoo.exit_code]
+    first = wrong[0].path or "standard input"
     code, what = {
         1: ("OB105", "have problems that --fail-on names"),
         2: ("OB206", "do not take the sizes that were given"),
     }.get(zoo.exit_code, ("OB305", "are invalid, or cannot be read"))
-    return {"code": code, "message": f"{wrong} of {len(zoo.models)} models {what}", "hint": ""}
+    return {"code": code, "message": f"{len(wrong)} of {len(zoo.models)} models {what}, first {first}", "hint": ""}
 
 
 def _untaken(ask: _Ask, zoo: Zoo) -> dict[str, str] | None:
@@ -250,7 +250,7 @@ def _answer(ask: _Ask, path: str, *, find: str | None, node: str | None, value: 
         from onnxbench.inspecting.diff import diff as compare
 
         difference = compare(model, load(diff), ask.shapes)
-        message = f"{model.label} and {difference.after} differ"
+        message = f"{difference.before} and {difference.after} differ"
         verdict = {} if difference.same else {"error": {"code": "OB106", "message": message, "hint": ""}}
         if ask.json:
             ask.say({**difference.to_dict(), **verdict})
@@ -290,27 +290,3 @@ def _text(ask: _Ask, model: Model, path: str) -> int:
             typer.echo(f"note: ONNX text cannot show sparse initializers, and there are {count}", err=True)
         typer.echo("\n".join(escape(line) for line in text.splitlines()))  # names must not steer a terminal
     return 0
-
-
-def _refuse_mixture(asked: list[str], plural: bool, fail_on: str | None) -> None:
-    from onnxbench.errors import UsageError
-
-    if len(asked) > 1:
-        raise UsageError("OB201", f"{' and '.join(asked)} ask for different things", hint="one at a time")
-    if asked and fail_on is not None:
-        raise UsageError("OB201", f"--fail-on is about the whole model, {asked[0]} is not", hint="one at a time")
-    if asked and plural:
-        raise UsageError("OB201", f"{asked[0]} looks at one model", hint="name one file")
-
-
-def _problem_codes(text: str | None) -> tuple[str, ...]:
-    from onnxbench.errors import UsageError, quote
-    from onnxbench.inspecting.problems import catalogue
-
-    codes = tuple(code.strip().upper() for code in (text or "").split(",") if code.strip())
-    unknown = next((code for code in codes if code not in catalogue()), None)
-    if unknown is not None:
-        raise UsageError(
-            "OB201", f"no problem has the code {quote(unknown)}", hint=f"there are {', '.join(catalogue())}"
-        )
-    return codes

@@ -12,7 +12,7 @@ import numpy as np
 from onnxbench.core.difference import Difference, Index
 from onnxbench.core.values import Array, Dtype, Value, dtype_name, is_float, is_integer, is_narrow, part_of, step
 
-__all__ = ["Difference", "Tolerance", "differ", "differ_all"]
+__all__ = ["Difference", "Tolerance", "agree_surely", "differ", "differ_all"]
 
 _NATIVE = (np.dtype(np.float32), np.dtype(np.float64))
 _CHUNK = 1 << 20  # elements that are widened to float64 at a time
@@ -88,6 +88,15 @@ def differ(want: Value, got: Value, tolerance: Tolerance = _DEFAULT, name: str =
     if want.size == 0:
         return None
     return _differ_tensor(want, got, tolerance, name)
+
+
+def agree_surely(want: Value, got: Value, tolerance: Tolerance = _DEFAULT) -> bool:
+    """Whether `differ` finds nothing, told cheaply: where it is close, the answer may be no."""
+    if isinstance(want, np.ndarray) and isinstance(got, np.ndarray) and want.dtype in _NATIVE:
+        if want.dtype != got.dtype or want.shape != got.shape:
+            return False
+        return _is_well_within(want.reshape(-1), got.reshape(-1), *tolerance.for_dtype(want.dtype))
+    return differ(want, got, tolerance) is None
 
 
 def _differ_sequence(want: list[Value], got: list[Value], tolerance: Tolerance, name: str) -> Difference | None:

@@ -49,14 +49,14 @@ def explode(
     Raises:
         AnswerIsNo: OB102 if a node reads a value that no graph makes.
     """
-    taken = set(view.values())
+    taken: set[str] = set()
     nodes: list[NodeProto] = []
     returned: list[ValueInfoProto] = []
     origin: dict[str, tuple[int, str]] = {}
     needed: dict[str, None] = {}
     kinds = Types(view, types, known, static=False)
     for place, group in enumerate(groups):
-        inside = {name: _free(f"{name}__{place}", taken) for node in group for name in node.outputs if name}
+        inside = {name: _free(view, f"{name}__{place}", taken) for node in group for name in node.outputs if name}
         read = {name for node in group for name in node.inputs}
         nodes += [_renamed(node.proto, inside) for node in group]
         needed.update(dict.fromkeys(name for name in read if name and name not in inside))
@@ -87,8 +87,8 @@ def _renamed(node: NodeProto, inside: Mapping[str, str]) -> NodeProto:
     return copy
 
 
-def _free(name: str, taken: set[str]) -> str:
-    while name in taken:
+def _free(view: GraphView, name: str, taken: set[str]) -> str:
+    while name in taken or view.defines(name):
         name += "_"
     taken.add(name)
     return name

@@ -239,7 +239,7 @@ def _replaced(atom: Atom, by: Mapping[str, Size]) -> Size:
 
 def _extreme(name: str, function: object, sizes: tuple[Size, ...]) -> Size:
     numbers = [size for size in sizes if isinstance(size, int)]
-    others = sorted({size for size in sizes if isinstance(size, Expr)})
+    others = sorted({size for size in sizes if isinstance(size, Expr)}, key=str)
     if numbers:
         best = (min if name == "min" else max)(numbers)
         if not others:
@@ -250,6 +250,11 @@ def _extreme(name: str, function: object, sizes: tuple[Size, ...]) -> Size:
 
 def _call(function: str, *arguments: Size) -> Expr:
     return Expr({((Call(function, arguments), 1),): 1})
+
+
+def term_count(size: Size) -> int:
+    """Of how many products it is a sum."""
+    return len(_terms(size))
 
 
 def _terms(size: Size) -> dict[Monomial, int]:

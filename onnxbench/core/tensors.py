@@ -36,7 +36,8 @@ def _of_graph(graph: GraphProto) -> Iterator[TensorProto]:
     for sparse in graph.sparse_initializer:
         yield from _of_sparse(sparse)
     for node in graph.node:
-        yield from _of_attributes(node.attribute)
+        if node.attribute:  # which most nodes of a large graph have not
+            yield from _of_attributes(node.attribute)
 
 
 def _of_attributes(attributes: Iterable[AttributeProto]) -> Iterator[TensorProto]:

@@ -74,7 +74,7 @@ def diff(before: Model, after: Model, shapes: Callable[[Model], Shapes]) -> Diff
     """
     one, other = (GraphView(model.proto, model.proto.graph) for model in (before, after))
     pairs = match(one, other)
-    found = Diff(before.label, after.label, matched=len(pairs))
+    found = Diff(*_names(before, after), matched=len(pairs))
     found.head = list(_head(before, after))
     found.removed = [node.label for node in one.nodes if node.index not in pairs]
     taken = set(pairs.values())
@@ -87,6 +87,13 @@ def diff(before: Model, after: Model, shapes: Callable[[Model], Shapes]) -> Diff
     found.types = list(_types(one, other, values, shapes(before), shapes(after)))
     found.weights = list(_weights(before, after, one, other, values))
     return found
+
+
+def _names(before: Model, after: Model) -> tuple[str, str]:
+    """What the two are called: their paths if the files have one name."""
+    if before.label == after.label and before.path is not None and after.path is not None:
+        return str(before.path), str(after.path)
+    return before.label, after.label
 
 
 def _head(before: Model, after: Model) -> Iterator[Change]:

@@ -140,8 +140,9 @@ def weights(proto: ModelProto) -> Iterator[TensorProto]:
             yield from graph.initializer
             yield from (sparse.values for sparse in graph.sparse_initializer)
         for node in graph.node:
-            yield from constant_tensors(node)
-            pending += [body for _, body in subgraphs(node)]
+            if node.attribute:  # which most nodes of a large graph have not
+                yield from constant_tensors(node)
+                pending += [body for _, body in subgraphs(node)]
 
 
 def constant_tensors(node: NodeProto) -> Iterator[TensorProto]:

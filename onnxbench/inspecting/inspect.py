@@ -25,6 +25,7 @@ from onnxbench.inspecting.rules.graph import is_typed
 from onnxbench.inspecting.rules.validity import tensor_faults
 from onnxbench.inspecting.structure import dead_nodes, label, structure
 from onnxbench.inspecting.tensors import tensors_of
+from onnxbench.runtimes.base import Limits
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -50,7 +51,7 @@ def inspect(
         dims: numbers for symbols.
         input_shapes: shapes for inputs.
         depth: levels of the block view.
-        timeout: seconds for shape inference and the checker, each.
+        timeout: seconds for shape inference, the checker and a question to ONNX Runtime, each.
         memory: their cap in bytes.
         fail_on: problem codes that make the exit code 1.
     """
@@ -64,7 +65,7 @@ def inspect(
         checked = asked.in_background(check.fault, model, timeout=timeout, memory=memory)
         cost = _costs(view, known)
         complaint = checked.result()
-    facts = Facts(model, view, known, used, stored, faults, dead, complaint, known.note)
+    facts = Facts(model, view, known, used, stored, faults, dead, complaint, known.note, Limits(timeout, memory))
     return Inspection(
         model=model.label,
         path=str(model.path) if model.path is not None else None,

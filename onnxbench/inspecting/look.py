@@ -13,7 +13,7 @@ from onnxbench.core.scopes import STACK_TRACE, scopes, source_line
 from onnxbench.core.select import select
 from onnxbench.core.shapes import Shapes
 from onnxbench.core.tensors import type_name
-from onnxbench.errors import ModelError, escape
+from onnxbench.errors import ModelError, NameNotFound, escape
 from onnxbench.inspecting.costs import byte_size, node_macs
 from onnxbench.inspecting.inspection import shown
 from onnxbench.inspecting.made_up import MadeUp, made_up
@@ -74,14 +74,26 @@ class Look:
 
 
 def look_for(view: GraphView, shapes: Shapes, selection: str) -> Look:
-    """What a selection selects.
+    """What a selection selects, in bodies and functions too.
 
     Raises:
         NameNotFound: OB303 if nothing.
         UsageError: OB204 if it cannot be read.
     """
-    chosen, main = select(view, selection), Place(view, shapes)
-    return _look([(main, node) for node in chosen.nodes], [(main, name) for name in chosen.values], view)
+    nodes: list[tuple[Place, Node]] = []
+    values: list[tuple[Place, str]] = []
+    absent: NameNotFound | None = None
+    for place in places(view, shapes):
+        try:
+            chosen = select(place.view, selection)
+        except NameNotFound as error:
+            absent = absent or error  # what the main graph says: it is the first
+            continue
+        nodes += [(place, node) for node in chosen.nodes]
+        values += [(place, name) for name in chosen.values]
+    if absent is not None and not nodes and not values:
+        raise absent
+    return _look(nodes, values, view)
 
 
 def look_at_node_named(view: GraphView, shapes: Shapes, name: str) -> Look:

@@ -33,11 +33,18 @@ _RULES: dict[tuple[str, str], Rule] = {}
 
 
 def macs_of(node: Node, shapes: Shapes) -> Count:
-    """The multiply-accumulates of one node without bodies; None if a size is unknown, or what a custom operator does."""
+    """The multiply-accumulates of one node without bodies; None if they cannot be told.
+
+    That is: a size is unknown, the operator is somebody's own, or the node breaks its operator's specification (a weight of
+    too few dimensions, no heads), which rules need not ask about.
+    """
     domain = plain_domain(node.proto.domain)
     rule = _RULES.get((domain, node.proto.op_type))
     if rule is not None:
-        return rule(_Facts(node, shapes))
+        try:
+            return rule(_Facts(node, shapes))
+        except (IndexError, ValueError, ZeroDivisionError):
+            return None
     return 0 if domain in STANDARD or (domain, node.proto.op_type) in _WITHOUT else None
 
 

@@ -58,7 +58,8 @@ def operators(view: GraphView) -> list[Operator]:
             if tensor is not None and (domain, node.op_type, id(tensor)) not in read:
                 read[domain, node.op_type, id(tensor)] = tensor
                 entry.parameters += elements(tensor)
-        entry.parameters += sum(elements(tensor) for tensor in constant_tensors(node))
+        if node.op_type == "Constant":
+            entry.parameters += sum(elements(tensor) for tensor in constant_tensors(node))
     return sorted(found.values(), key=lambda o: (-(o.count + o.in_bodies + o.in_functions), o.domain, o.name))
 
 
@@ -104,5 +105,5 @@ def schema_of(domain: str, name: str, opset: int) -> defs.OpSchema | None:
     """The operator's schema in force at an opset; None if there is none."""
     try:
         return defs.get_schema(name, opset, domain)
-    except defs.SchemaError:
+    except (defs.SchemaError, TypeError):  # TypeError: an opset that is no C int
         return None

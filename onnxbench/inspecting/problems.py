@@ -18,6 +18,7 @@ from onnxbench.core.shapes import Shapes
 from onnxbench.errors import ModelError
 from onnxbench.inspecting.operators import Operator
 from onnxbench.inspecting.tensors import Tensors
+from onnxbench.runtimes.base import Limits
 
 Severity = Literal["error", "warning", "info"]
 
@@ -42,6 +43,7 @@ class Facts:
         dead: indices of the nodes that no output needs.
         fault: the checker's complaint.
         note: why inference gave no answer, or "".
+        limits: what a rule that asks another process may take.
     """
 
     model: Model
@@ -53,6 +55,7 @@ class Facts:
     dead: list[int]
     fault: str | None
     note: str
+    limits: Limits
 
 
 def and_more(first: str, count: int) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from onnxbench.core import check
-from onnxbench.core.compare import Difference, Tolerance, differ_all
+from onnxbench.core.compare import Difference, Tolerance, agree_surely, differ_all
 from onnxbench.core.feeds import generate
 from onnxbench.core.graph import GraphView
 from onnxbench.core.model import Model
@@ -145,11 +145,11 @@ class Oracle:
         return Answer("same" if ratio > self.slower_than else "gone", self.signature, Outcome("ok"))
 
     def _agrees(self, piece: Piece, outcome: Outcome, recorded: Mapping[str, Value]) -> bool:
+        """Whether the outputs are what was recorded, beyond doubt; else the judge is asked, who measures the difference."""
         names = [value.name for value in piece.model.proto.graph.output]
-        if any(name not in recorded for name in names):
+        if set(names) != set(outcome.outputs) or any(name not in recorded for name in names):
             return False
-        want = {name: recorded[name] for name in names}
-        return not differ_all(want, outcome.outputs, self.tolerance)
+        return all(agree_surely(recorded[name], outcome.outputs[name], self.tolerance) for name in names)
 
     def _judge(self, piece: Piece, outcome: Outcome) -> Answer:
         assert self.judge is not None

@@ -37,9 +37,10 @@ _HANG_SHARE, _HANG_S = 1 / 12, 2.0
 _LEVELS = 16
 #: Suspects that are asked about before the search goes its own way.
 _HINTS = 3
-#: Bytes of a network's values up to which all nodes are compared first, and the error along it is measured. Above, halving
-#: is cheaper: its candidates are as much work as one run of the whole network.
+#: Bytes of a network's values, and nodes, up to which all nodes are compared first, and the error along it is measured.
+#: Above, halving is cheaper: its candidates are as much work as one run of the whole network.
 _LIGHT = 32 << 20
+_FEW = 4096
 
 
 @dataclass(slots=True)
@@ -100,7 +101,7 @@ class Search:
         if self.request.localize_only:
             self._hints(engine)
             return
-        heavy = not _is_light(engine.values)
+        heavy = not _is_light(engine)
         if not heavy:
             any(engine.fails(nodes) for nodes in self._hints(engine))
         try:
@@ -247,7 +248,7 @@ class Search:
     def errors_along(self) -> dict[int, Difference | None]:
         """How far each node of the graph in which numbers were localised is off, with all before it on the suspect."""
         engine = self.localized
-        if engine is None or not (self.request.localize_only or _is_light(engine.values)):
+        if engine is None or not (self.request.localize_only or _is_light(engine)):
             return {}
         feeds = {name: engine.values[name] for name in engine.view.inputs if name in engine.values}
         return cumulative(engine, feeds, self.request.tolerance, self.request.limits, self.workspace)
@@ -257,8 +258,9 @@ class Search:
         self.course.judged("searching", best, engine.oracle.checks, engine.oracle.remembered)
 
 
-def _is_light(values: Mapping[str, Value]) -> bool:
-    return sum(value.nbytes for value in values.values() if isinstance(value, np.ndarray)) <= _LIGHT
+def _is_light(engine: Engine) -> bool:
+    held = sum(value.nbytes for value in engine.values.values() if isinstance(value, np.ndarray))
+    return held <= _LIGHT and len(engine.view.nodes) <= _FEW
 
 
 def _impatient(limits: Limits) -> Limits:

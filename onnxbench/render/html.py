@@ -149,7 +149,7 @@ def _graph(outline: Outline | None) -> str:
 
 
 def _along(report: Reduction) -> str:
-    if not report.along:
+    if len(report.along) < 2:  # the suspects alone are no curve
         return ""
     alone = [(float(i), entry.isolated) for i, entry in enumerate(report.along) if entry.isolated is not None]
     together = [(float(i), entry.cumulative) for i, entry in enumerate(report.along) if entry.cumulative is not None]

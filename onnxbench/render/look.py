@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from onnxbench.inspecting.look import Look, NodeLook, ValueLook
 
 _TOP = 40
+_LONG = 200  # characters of one side of a change
 
 
 def print_look(look: Look, out: Console, *, everything: bool = False) -> None:
@@ -96,8 +97,13 @@ def print_diff(diff: Diff, out: Console, *, everything: bool = False) -> None:
 
 
 def _change(change: Change) -> str:
-    before, after = ("nothing" if text is None else escape(text) or "''" for text in (change.before, change.after))
+    before, after = ("nothing" if text is None else _clipped(text) or "''" for text in (change.before, change.after))
     return f"{escape(change.where)} {escape(change.what)}: {before} -> {after}"
+
+
+def _clipped(text: str) -> str:
+    more = f"... ({len(text)} characters, see --json)" if len(text) > _LONG else ""
+    return escape(text[:_LONG]) + more
 
 
 def _weight(weight: WeightChange) -> str:

@@ -105,7 +105,7 @@ class Curve:
 
 def chart(title: str, below: str, curves: Sequence[Curve]) -> str:
     """Curves over one axis, the heights on a logarithmic scale; empty without any point that can be drawn."""
-    heights = [y for curve in curves for _, y in curve.points if y > 0 and math.isfinite(y)]
+    heights = [_bounded(y) for curve in curves for _, y in curve.points if y > 0 and math.isfinite(y)]
     if not heights:
         return ""
     width, height, left, margin = _CHART
@@ -117,7 +117,7 @@ def chart(title: str, below: str, curves: Sequence[Curve]) -> str:
         return left + (width - left - margin) * x / last
 
     def up(y: float) -> float:
-        return height - margin - (height - 2 * margin) * (math.log10(y) - low) / (high - low)
+        return height - margin - (height - 2 * margin) * (math.log10(_bounded(y)) - low) / (high - low)
 
     stride = max(1, (high - low) // 5)
     lines = [
@@ -131,6 +131,11 @@ def chart(title: str, below: str, curves: Sequence[Curve]) -> str:
     ]
     foot = f'<text x="{width - margin}" y="{height - 6}" text-anchor="end">{text(below)} (to {last:g})</text>'
     return _svg(width, height, title, *lines, *drawn, *names, foot)
+
+
+def _bounded(y: float) -> float:
+    """A positive number of which the powers of ten around it are numbers too."""
+    return min(max(y, 1e-300), 1e300)
 
 
 def _rule(y: float, label: str, width: float, left: float, margin: float) -> str:

@@ -1,15 +1,19 @@
 """Costs against sums done by hand, and against a brute-force count of memory."""
 
+import time
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnx import parser
+from onnx import helper, parser
 
 from onnxbench import GraphView, Model
 from onnxbench.core.shapes import propagate
 from onnxbench.core.symbolic import evaluate, symbol
 from onnxbench.inspecting.costs import at_least, costs
+from onnxbench.inspecting.macs import _RULES, macs_of
 
 N = symbol("N")
 
@@ -124,6 +128,29 @@ def test_what_cannot_be_told_is_counted_apart():
     found = cost(graph, '"": 17, "acme": 1')
     assert (found.macs, found.unknown) == (4 * 4 * 4, 2)  # Zap, and the product of what it makes
     assert found.unsized == 3  # a, b, and their sum
+
+
+@pytest.mark.parametrize("domain, operator", sorted(_RULES))
+@pytest.mark.parametrize("rank", range(6))
+def test_no_rule_trusts_a_model_to_keep_its_operators_specification(domain, operator, rank):
+    """A model that the checker refuses is shown as far as it goes: a rule gives a count or nothing."""
+    shapes = SimpleNamespace(dims=lambda name: (2,) * rank)
+    for inputs in ([f"x{i}" for i in range(9)], ["x"], []):
+        node = helper.make_node(operator, inputs, ["y"], domain=domain, q_num_heads=0, kv_num_heads=0, num_heads=0)
+        graph = helper.make_graph([node], "g", [], [])
+        view = GraphView(helper.make_model(graph), graph)
+        count = macs_of(view.nodes[0], shapes)
+        assert count is None or count >= 0
+
+
+def test_the_peak_of_hundreds_of_symbols_is_found_in_time():
+    count = 120
+    inputs = ", ".join(f"float[a{i}, b{i}, c{i}] x{i}" for i in range(count))
+    body = " ".join(f"y{i} = Relu (x{i})" for i in range(count))
+    started = time.process_time()
+    found = cost(f"g ({inputs}) => (y0) {{ {body} }}")
+    assert "a0*b0*c0" in str(found.peak)
+    assert time.process_time() - started < 20
 
 
 def test_numbers_come_with_shapes():

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import ModelProto, numpy_helper, parser
 
-from onnxbench import Model
+from onnxbench import Model, load
 from onnxbench.core.shapes import propagate
 from onnxbench.inspecting.diff import diff
 
@@ -24,6 +24,17 @@ def changed(text=TEXT, **edits):
         assert old in text
         text = text.replace(old, new)
     return parser.parse_model(text)
+
+
+def test_files_of_one_name_go_by_their_paths(tmp_path):
+    paths = []
+    for folder, op in (("old", "Relu"), ("new", "Neg")):
+        paths.append(tmp_path / folder / "m.onnxtxt")
+        paths[-1].parent.mkdir()
+        text = f'<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) {{ y = {op} (x) }}'
+        paths[-1].write_text(text)
+    found = diff(load(paths[0]), load(paths[1]), propagate)
+    assert (found.before, found.after) == tuple(map(str, paths))
 
 
 def test_a_model_is_the_same_as_itself_in_another_order_with_other_node_names():

@@ -11,6 +11,8 @@ from onnxbench import GraphView, Model, load
 from onnxbench.core.scopes import scopes, source_line
 from onnxbench.inspecting.inspect import inspect
 from onnxbench.inspecting.problems import catalogue
+from onnxbench.runtimes.base import Limits, Runtime
+from onnxbench.runtimes.outcome import Outcome
 
 
 def model(graph, opsets='"": 17', functions="", ir=8):
@@ -170,6 +172,21 @@ def test_each_problem_is_found_where_it_is_and_not_where_it_is_not(code, graph, 
     healthy = look("g (float[N,4] x) => (float[N,4] y) <int64[2] s = {0, -1}> { a = Relu (x) y = Reshape (a, s) }")
     assert codes(healthy) == []
     assert code in codes(look(graph, opsets, ir=ir))
+
+
+@pytest.mark.parametrize("opset", [0, -1, 2**31, 2**62])
+def test_an_opset_that_nobody_knows_is_a_problem_and_no_crash(opset):
+    proto = model("g (float[2] x) => (float[2] y) { y = Relu (x) }").proto
+    proto.opset_import[0].version = opset
+    assert "OB623" in codes(inspect(Model(proto)))
+
+
+def test_what_asks_onnx_runtime_keeps_to_the_limits(monkeypatch):
+    asked = []
+    monkeypatch.setattr(Runtime, "run", lambda *_, limits, **__: asked.append(limits) or Outcome("timeout"))
+    proto = model("g (float[2] x) => (float[2] y) { y = Relu (x) }", '"": 999').proto
+    assert "OB629" not in codes(inspect(Model(proto), timeout=7.0, memory=2**30))
+    assert asked == [Limits(7.0, 2**30)]
 
 
 def test_a_problem_of_many_places_names_the_first_and_counts_the_rest():

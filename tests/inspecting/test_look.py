@@ -7,7 +7,7 @@ from onnxbench import GraphView, Model
 from onnxbench.core.shapes import propagate
 from onnxbench.errors import NameNotFound
 from onnxbench.inspecting.inspect import inspect
-from onnxbench.inspecting.look import look_at_node_named, look_at_value
+from onnxbench.inspecting.look import look_at_node_named, look_at_value, look_for
 
 BODIES = """<ir_version: 10, opset_import: ["": 17]>
 g (float[2] x, int64 n, bool c) => (float[2] y, float[2] z) {
@@ -58,6 +58,27 @@ def parts(text):
 def test_a_node_is_found_where_it_lives(text, name, found):
     look = look_at_node_named(*parts(text), name)
     assert [(node.operator, node.where, node.outputs[0].type) for node in look.nodes] == found
+
+
+@pytest.mark.parametrize(
+    "text, selection, nodes, values",
+    [
+        (BODIES, "op=Relu", ["step"], []),
+        (BODIES, "op=Neg", ["neg", "neg", ""], []),
+        (BODIES, "deep", ["deep"], []),
+        (BODIES, "value=u", [], ["u"]),
+        (FUNCTIONS, "op=Abs or op=Sin", ["inG", "inU"], []),
+    ],
+)
+def test_a_selection_finds_what_lives_in_bodies_and_functions(text, selection, nodes, values):
+    look = look_for(*parts(text), selection)
+    assert [node.name for node in look.nodes] == nodes
+    assert [value.name for value in look.values] == values
+
+
+def test_a_selection_of_nothing_anywhere_is_an_error():
+    with pytest.raises(NameNotFound, match="'op=Conv'"):
+        look_for(*parts(BODIES), "op=Conv")
 
 
 def test_a_value_is_found_where_it_lives():

@@ -151,7 +151,7 @@ def hostile():
         notes=[HOSTILE],
         culprits=[Culprit(HOSTILE, HOSTILE, HOSTILE, [HOSTILE], HOSTILE, HOSTILE)],
         versions={HOSTILE: HOSTILE},
-        along=[Along(HOSTILE, HOSTILE, 0.1, 0.1)],
+        along=[Along(HOSTILE, HOSTILE, 0.1, 0.1)] * 2,
     )
     graph = shown.model.proto.graph
     graph.name = graph.input[0].name = graph.node[0].input[0] = graph.node[0].name = HOSTILE
@@ -177,6 +177,13 @@ def test_no_name_is_obeyed(kind):
     for line in report.splitlines():  # what stands in prose is escaped, what stands in code is fenced
         if line.startswith(("#", "`", "-", "This")) and "script" in line:
             assert "`" in line or "\\<script\\>" in line
+
+
+def test_errors_of_any_size_are_drawn():
+    sizes = (0.0, 5e-324, 1.0, 1.7e308, None, float("inf"))
+    shown = finding(along=[Along("a", "Abs", size, size) for size in sizes])
+    assert Page(html.reduction(shown)).tags.count("svg") == 3
+    assert "nan" not in html.reduction(shown)
 
 
 def test_without_a_graph_or_anything_else_a_page_is_a_page():

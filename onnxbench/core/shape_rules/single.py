@@ -65,7 +65,7 @@ def without_zeros(fact: Fact) -> Fact:
 def _schema(operator: str, domain: str, version: int) -> defs.OpSchema | None:
     try:
         return defs.get_schema(operator, version, domain)
-    except (defs.SchemaError, RuntimeError):
+    except (defs.SchemaError, RuntimeError, TypeError):  # TypeError: an opset that is no C int
         return None
 
 

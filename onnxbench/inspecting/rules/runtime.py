@@ -8,7 +8,6 @@ from onnx import TensorProto, helper
 
 from onnxbench.core.model import Model
 from onnxbench.inspecting.problems import Facts, problem
-from onnxbench.runtimes.base import Limits
 from onnxbench.runtimes.find import find
 
 #: What every release that onnxbench works with takes (onnxruntime 1.22): below, nobody needs to be asked.
@@ -25,8 +24,7 @@ def _too_new(facts: Facts) -> Iterator[tuple[str, str, str]]:
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "probe", [x], [y])
     imports = [helper.make_opsetid("", max(opset, 1))]
     probe = Model(helper.make_model(graph, opset_imports=imports, ir_version=ir))
-    runtime = find("onnxruntime:opt=disable")
-    outcome = runtime.run(probe, {}, limits=Limits(20.0))
+    outcome = find("onnxruntime:opt=disable").run(probe, {}, limits=facts.limits)
     if outcome.phase == "load":
         reason = " ".join(outcome.message.split())[:200]
         yield (

@@ -32,7 +32,6 @@ def _distinct(shrinker: Shrinker) -> list[int]:
 
 def _shrink_class(shrinker: Shrinker, size: int) -> bool:
     """All slots of one size, then all its multiples: to 1, else to less by halves; whether anything went."""
-    found = False
     for target in _targets(size):
         here = slots(shrinker.best)
         same = {slot: target for slot, n in here.items() if n == size}
@@ -41,7 +40,7 @@ def _shrink_class(shrinker: Shrinker, size: int) -> bool:
             return True
         if len(multiples) > len(same) and _try(shrinker, multiples):
             return True
-    return found
+    return False
 
 
 def _shrink_one(shrinker: Shrinker, slot: Slot) -> None:
