@@ -16,7 +16,13 @@ from onnxbench.reducers.shrink import Shrinker
 _SMALL = 64 << 10
 
 
-@shrink_pass("inputs", "drop inputs that nothing reads, and make initializers of small ones; one input stays", 30)
+_SENTENCE = (
+    "drop inputs that nothing reads, fix initializers that inputs may override, and make initializers of small inputs; "
+    "one input stays"
+)
+
+
+@shrink_pass("inputs", _SENTENCE, 30)
 def run(shrinker: Shrinker) -> None:
     """All but the largest input at once; a model without any would be computed by an optimizer before it runs."""
     shrinker.consider(tidied(shrinker.best, shrinker.best.draft()))
