@@ -33,7 +33,7 @@ def reduce_many(context: typer.Context, models: list[str], json: bool, out: Cons
     from onnxbench.reducers.several import Batch
     from onnxbench.render.progress import Progress
 
-    given = context.params
+    given, found = context.params, find_models(models)
     for name in _SINGLE:
         if given.get(name):
             raise UsageError("OB201", f"--{name.replace('_', '-')} is for one model", hint="name one model")
@@ -52,7 +52,7 @@ def reduce_many(context: typer.Context, models: list[str], json: bool, out: Cons
     folder = given["bundle"] or Path("onnxbench.repros")
     progress = Progress(given["quiet"], given["verbose"])
     try:
-        report = Batch(command, folder, given["jobs"], resume, progress.step).run(find_models(models))
+        report = Batch(command, folder, given["jobs"], resume, progress.step).run(found)
     finally:
         progress.close()
     if json:

@@ -238,3 +238,14 @@ def test_weights_that_a_failure_needs_are_named(reduced):
     report, left = reduced(planted, suspect, passes=[], anonymize=True)
     assert weights(left)["w"].tolist() == numbers.tolist()
     assert [note for note in report.notes if "needs the values of a weight" in note]
+
+
+def test_a_size_beyond_all_memory_is_one_number_more(reduced):
+    """A shape that asks for terabytes is shrunk like any other, and never counted out."""
+    bomb = model(
+        "agraph (float[2] x) => (float[2] y) <int64[1] s = {2200000000000}> "
+        "{ [fill] b = ConstantOfShape (s) [r] r = ReduceSum <keepdims = 0> (b) [add] y = Add (x, r) }"
+    )
+    report, left = reduced(bomb, "onnxruntime", passes=None)
+    assert report.status == "minimal"
+    assert ops(left) == ["ConstantOfShape"]

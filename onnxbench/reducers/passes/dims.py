@@ -53,7 +53,7 @@ def _shrink_one(shrinker: Shrinker, slot: Slot) -> None:
 def _targets(size: int) -> Iterator[int]:
     """1, 2, and halves of the size, smallest first."""
     halves = {size // 2**i for i in range(1, 4)}
-    yield from sorted({1, 2, *halves} - {0, size} & set(range(1, size)))
+    yield from sorted(target for target in {1, 2, *halves} if 0 < target < size)
 
 
 def _try(shrinker: Shrinker, sizes: Sizes) -> bool:
