@@ -14,6 +14,8 @@ import sys
 sys.path[:] = [place for place in sys.path if place != os.path.dirname(os.path.abspath(__file__))]
 
 import argparse
+import contextlib
+import ctypes
 import json
 import math
 import shutil
@@ -25,6 +27,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+from onnxbench import isolate
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 value = helper.make_tensor_value_info
@@ -88,10 +92,18 @@ def row(case: Case, tool: str, found: dict) -> str:
 
 
 def cpu(command: list[str], folder: Path) -> tuple[float, str]:
-    """CPU seconds of a command and all processes that it waited for, and what it printed."""
+    """CPU seconds of a command and of all that it started, and what it printed.
+
+    Processes that it leaves behind become our children, so that none is missed.
+    """
+    isolate.shut_down()  # our own workers, or we would wait for them
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     before = os.times()
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment, timeout=1800)
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, 0):
+            pass
     after = os.times()
     used = after.children_user - before.children_user + after.children_system - before.children_system
     return used, done.stdout if done.stdout.strip() else done.stderr

@@ -35,8 +35,8 @@ CODES: dict[str, str] = {
     "OB404": "out of memory",
     "OB405": "a check cannot start, or cannot tell",
     "OB501": "the result did not verify, and nothing was written",
-    "OB601": "interrupted before there was a result",
     "OB701": "a bug of onnxbench",
+    "OB702": "interrupted before there was a result",
 }
 
 
