@@ -110,7 +110,7 @@ def run() -> int:
         number = stop.args[0] if stop.args else int(signal.SIGINT)
         if sys.stderr.isatty():
             _say("\r\x1b[2K", end="")  # of a line of progress
-        return _fail(128 + number, {"code": "OB702", "message": "interrupted; nothing was written", "hint": ""})
+        return _fail(128 + number, {"code": "OB801", "message": "interrupted; nothing was written", "hint": ""})
     except BrokenPipeError:
         return _unread()
     except SystemExit as end:

@@ -36,7 +36,7 @@ CODES: dict[str, str] = {
     "OB405": "a check cannot start, or cannot tell",
     "OB501": "the result did not verify, and nothing was written",
     "OB701": "a bug of onnxbench",
-    "OB702": "interrupted before there was a result",
+    "OB801": "interrupted before there was a result",
 }
 
 

@@ -29,7 +29,7 @@ def exit_code(code: str) -> int:
     kinds = {
         str(kind.exit_code): kind.exit_code for kind in (AnswerIsNo, UsageError, ModelError, MachineError, SafetyStop)
     }
-    return {**kinds, "6": 130, "7": 70}[code[2]]
+    return {**kinds, "7": 70, "8": 130}[code[2]]
 
 
 def test_every_field_of_the_report_is_documented():

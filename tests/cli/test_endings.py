@@ -93,7 +93,7 @@ def test_an_interrupted_search_says_so_and_leaves_nothing(number, status, extra,
     said, rest = process.communicate(timeout=20)
     assert process.returncode == status
     assert "interrupted" in rest
-    assert json.loads(said)["error"]["code"] == "OB702" if extra else not said
+    assert json.loads(said)["error"]["code"] == "OB801" if extra else not said
     assert "Traceback" not in rest
     assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"slow.py"}
 
