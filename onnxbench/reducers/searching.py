@@ -111,15 +111,13 @@ class Search:
 
     def _enter(self) -> bool:
         """Go on inside the body of a Loop or Scan that is left, in a round of it that fails by itself."""
-        assert self.engine is not None
-        assert self.engine.best is not None
         engine = self.engine
-        trusted, limits = self.request.trusted, engine.oracle.limits
-        for node in engine.best.nodes if engine.best is not None else []:
-            known = engine.values
-            for _, inputs in rounds(engine.model, engine.view, node, known, engine.types, trusted, limits):
+        assert engine is not None
+        assert engine.best is not None
+        for node in engine.best.nodes:
+            for inputs in rounds(engine, node, self.request.trusted):
                 ((_, body),) = engine.view.bodies(node)
-                values = {**known, **inputs}
+                values = {**engine.values, **inputs}
                 try:
                     piece = carve(engine.model, body, body.nodes, values, types=engine.types)
                 except AnswerIsNo:
