@@ -86,8 +86,7 @@ def stored_bytes(model: Model) -> int:
     for tensor in tensors(model.proto):
         if not is_external(tensor):
             continue
-        length = next((int(e.value) for e in tensor.external_data if e.key == "length" and e.value.isdigit()), 0)
-        total += length
+        total += _external_bytes(tensor)
         if is_marked(tensor):  # the reference gives way to the bytes when the model is saved
             marks = [entry for entry in tensor.metadata_props if entry.key == MARK]
             total -= sum(entry.ByteSize() + 2 for entry in [*tensor.external_data, *marks])
@@ -97,9 +96,14 @@ def stored_bytes(model: Model) -> int:
 def payload_bytes(tensor: TensorProto) -> int:
     """Bytes of a tensor's elements, about: as many as it has, or refers to."""
     if is_external(tensor):
-        return next((int(e.value) for e in tensor.external_data if e.key == "length" and e.value.isdigit()), 0)
+        return _external_bytes(tensor)
     size: int = tensor.ByteSize()
     return size
+
+
+def _external_bytes(tensor: TensorProto) -> int:
+    """What a reference says of its length; 0 if nothing."""
+    return next((int(e.value) for e in tensor.external_data if e.key == "length" and e.value.isdigit()), 0)
 
 
 def held(proto: ModelProto) -> Iterator[tuple[int, TensorProto]]:

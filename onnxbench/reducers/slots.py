@@ -12,7 +12,7 @@ from onnx import AttributeProto, TensorProto
 from onnxbench.core.attributes import all_nodes
 from onnxbench.core.tensors import is_external
 from onnxbench.core.values import Array, is_float, is_integer
-from onnxbench.reducers.edits import forget_output_sizes, forget_shapes
+from onnxbench.reducers.edits import forget_output_sizes, forget_shapes, keep
 from onnxbench.reducers.reproducer import LARGEST, Reproducer, declare_dims, held, payload_bytes, put, values_of
 
 #: Attributes that hold sizes, of which inference or the operator needs to know.
@@ -44,7 +44,7 @@ def slots(reproducer: Reproducer) -> dict[Slot, int]:
     for name, array in reproducer.arrays().items():
         found.update((Slot("feed", name, 0, axis), size) for axis, size in enumerate(array.shape))
     for place, tensor in held(reproducer.proto):
-        if _is_shape(tensor):
+        if says_a_shape(tensor) and not is_external(tensor):
             values = values_of(reproducer, tensor).reshape(-1).tolist()
             found.update((Slot("item", "", place, i), int(value)) for i, value in enumerate(values))
         else:
@@ -57,9 +57,10 @@ def slots(reproducer: Reproducer) -> dict[Slot, int]:
     return {slot: size for slot, size in found.items() if size > 1}
 
 
-def _is_shape(tensor: TensorProto) -> bool:
+def says_a_shape(tensor: TensorProto) -> bool:
+    """Whether the numbers of a tensor look like sizes or axes, of which other ones would be another model."""
     whole = tensor.data_type in (TensorProto.INT64, TensorProto.INT32)
-    return whole and not is_external(tensor) and len(tensor.dims) == 1 and tensor.dims[0] <= _SHAPE_ELEMENTS
+    return whole and len(tensor.dims) == 1 and tensor.dims[0] <= _SHAPE_ELEMENTS
 
 
 def static(reproducer: Reproducer) -> Reproducer:
@@ -102,11 +103,7 @@ def unwindowed(reproducer: Reproducer) -> Reproducer:
     """The reproducer with windows that neither pad nor jump, which fit any size."""
     proto = reproducer.draft()
     for node in all_nodes(proto):
-        kept = [attribute for attribute in node.attribute if attribute.name not in _WINDOW]
-        if len(kept) != len(node.attribute):
-            copies = [AttributeProto.FromString(attribute.SerializeToString()) for attribute in kept]
-            del node.attribute[:]
-            node.attribute.extend(copies)
+        keep(node.attribute, [attribute for attribute in node.attribute if attribute.name not in _WINDOW])
     return reproducer.with_model(proto)
 
 
