@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 from onnxbench.errors import UsageError, escape
+from onnxbench.render import telling
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,15 +32,6 @@ def console(color: str, stream: TextIO | None = None) -> Console:
     return Console(
         file=out, force_terminal=forced, no_color=plain, width=wide, highlight=False, markup=False, soft_wrap=True
     )
-
-
-_VERDICTS = {
-    "same": "fails",
-    "other": "fails in another way",
-    "gone": "works",
-    "unsure": "cannot tell",
-    "absent": "is not there",
-}
 
 
 def print_reduction(report: Reduction, out: Console) -> None:
@@ -71,7 +63,7 @@ def print_reduction(report: Reduction, out: Console) -> None:
     for name in report.cured_by_disabling:
         out.print(f"cured by switching off:  {name}")
     for release in report.releases:
-        out.print(f"on {escape(release.runtime)} {release.version}: {_VERDICTS[release.verdict]}")
+        out.print(f"on {escape(release.runtime)} {release.version}: {telling.VERDICTS[release.verdict]}")
     if report.since:
         out.print(f"so it {report.since}")
     for known in report.known:

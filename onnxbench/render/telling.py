@@ -9,7 +9,14 @@ if TYPE_CHECKING:
 
     from onnxbench.reducers.result import Reduction
 
-_VERDICTS = {"same": "fails", "other": "fails in another way", "gone": "works", "unsure": "cannot tell"}
+#: What a release does, by verdict.
+VERDICTS = {
+    "same": "fails",
+    "other": "fails in another way",
+    "gone": "works",
+    "unsure": "cannot tell",
+    "absent": "is not there",
+}
 #: By-products, notes and the like that are listed.
 _MOST = 20
 
@@ -70,7 +77,7 @@ def cures(report: Reduction) -> Iterator[Line]:
         yield ("Switching off ", Code(name), " alone cures it: ", Code(f"InferenceSession(..., {line})"), ".")
     for release in report.releases:
         version = f" {release.version}" if release.version else ""
-        yield (Code(release.runtime + version), f": {_VERDICTS.get(release.verdict, 'is not there')}.")
+        yield (Code(release.runtime + version), f": {VERDICTS[release.verdict]}.")
     if report.since:
         yield (f"So it {report.since}.",)
     for way in report.workarounds[:_MOST]:
