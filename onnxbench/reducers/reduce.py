@@ -231,9 +231,9 @@ class _Run:
         if best.answer.outcome is not None and not best.answer.outcome.ok:
             report.message = best.answer.outcome.message[:_LONGEST]
         report.by_products = dict(search.engine.by_products)
-        drawn = sorted({node.proto.op_type for node in best.nodes if draws(node.proto)})
-        if drawn and self.proof.signature is not None and self.proof.signature.kind == "numbers":
-            report.notes.append(f"{', '.join(drawn)} draws random numbers, which two runtimes draw differently")
+        random = sorted({node.proto.op_type for node in best.nodes if draws(node.proto)})
+        if random and self.proof.signature is not None and self.proof.signature.kind == "numbers":
+            report.notes.append(f"{', '.join(random)} draws random numbers, which two runtimes draw differently")
         if self.proof.failed < self.proof.runs:
             report.notes.append(f"flaky: the original failed {self.proof.failed} of {self.proof.runs} runs")
 
