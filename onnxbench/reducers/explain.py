@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from onnxbench.core.model import Model
 from onnxbench.errors import BenchError
 from onnxbench.reducers import catalogue
 from onnxbench.reducers.catalogue import Known
@@ -12,7 +13,8 @@ from onnxbench.reducers.engine import Found
 from onnxbench.reducers.oracle import Oracle, Verdict
 from onnxbench.reducers.releases import summary, survey
 from onnxbench.reducers.request import Request
-from onnxbench.reducers.result import Reduction
+from onnxbench.reducers.result import Reduction, Slowness
+from onnxbench.reducers.slowness import race
 from onnxbench.runtimes.base import Runtime
 
 
@@ -24,6 +26,18 @@ def explain(report: Reduction, request: Request, best: Found, oracle: Oracle) ->
     report.cured_by_disabling = list(cures.optimizers)
     report.releases = survey(request.releases, lambda runtime: ask_on(runtime, best, oracle))
     report.since = summary(report.releases)
+
+
+def how_slow(request: Request, original: Model, best: Found, oracle: Oracle) -> Slowness | None:
+    """Race the suspect once more on the original and on the reproducer; None where slowness is not the failure."""
+    if oracle.signature.kind != "slow" or oracle.judge is None:
+        return None
+    request.progress("measuring how slow it is")
+    piece = best.piece
+    return Slowness(
+        race(oracle.suspect, oracle.judge, original, request.feeds, request.limits),
+        race(oracle.suspect, oracle.judge, piece.model, piece.feeds, request.limits),
+    )
 
 
 def known_failures(report: Reduction, suspect: Runtime, best: Found) -> list[Known]:

@@ -20,7 +20,7 @@ from onnxbench.reducers.along import series
 from onnxbench.reducers.around import WayAround
 from onnxbench.reducers.course import Course
 from onnxbench.reducers.engine import Engine, Found
-from onnxbench.reducers.explain import explain, known_failures
+from onnxbench.reducers.explain import explain, how_slow, known_failures
 from onnxbench.reducers.finding import drawn
 from onnxbench.reducers.handing import Extras, hand_back
 from onnxbench.reducers.journal import Journal, key_of
@@ -187,6 +187,7 @@ class _Run:
 
     def _explain(self, report: Reduction, engine: Engine) -> None:
         try:
+            report.slowness = how_slow(self.request, self.model, self._best(engine), engine.oracle)
             explain(report, self.request, self._best(engine), engine.oracle)
             assert engine.best is not None
             report.known = known_failures(report, self.request.suspect, engine.best)

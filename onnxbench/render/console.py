@@ -44,6 +44,8 @@ def print_reduction(report: Reduction, out: Console) -> None:
     found = "1-minimal (verified)" if report.status == "minimal" else "best so far (stopped)"
     out.print(Text(failure(report), "bold red"))
     out.print(f"  on {escape(report.suspect)} {report.versions.get(report.suspect, '')}".rstrip() + rate(report))
+    if pace := telling.pace(report):
+        out.print(escape(f"  compared with {report.judge} it takes {pace}"))
     out.print(
         Text(f"{report.nodes_before} nodes -> {report.nodes_after}", "bold green")
         + Text(f"  {found}, {report.checks} checks, {report.seconds:.1f} s")

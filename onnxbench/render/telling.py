@@ -60,7 +60,24 @@ def summary(report: Reduction) -> Line:
         "memory": "takes more memory than it may on",
         "slow": "is slower than it should be on",
     }.get(signature["kind"], "refuses to load" if signature["phase"] == "load" else "fails to run")
-    return (who, f" {said} {nodes}{rate}.")
+    measured = (" Compared with ", Code(report.judge), f" it takes {pace(report)}.") if pace(report) else ()
+    return (who, f" {said} {nodes}{rate}.", *measured)
+
+
+def pace(report: Reduction) -> str:
+    """How many times as long as the trusted runtime the suspect takes; "" where that was not measured."""
+    if report.slowness is None:
+        return ""
+    seen = {"the reproducer": report.slowness.reproducer, "the original": report.slowness.original}
+    return ", and ".join(
+        f"{_plain(race.times)} times as long on {what} (the fastest of {race.runs} runs)"
+        for what, race in seen.items()
+        if race is not None
+    )
+
+
+def _plain(times: float) -> str:
+    return f"{times:.1f}" if times < 10 else f"{times:.0f}"
 
 
 def known(report: Reduction) -> Iterator[Line]:
