@@ -112,7 +112,7 @@ def passing(report: Reduction) -> Line:
     fed = ("passing.npz" if report.passing.own_inputs else "inputs.npz") + " is what it is fed."
     return (
         Code("passing.onnx"),
-        " works, and differs only in this: ",
+        " works, and differs in this: ",
         Code("; ".join(report.passing.differs)),
         f". {fed}",
     )
