@@ -49,6 +49,6 @@ def known_failures(report: Reduction, suspect: Runtime, best: Found) -> list[Kno
 def ask_on(runtime: Runtime, best: Found, oracle: Oracle) -> Verdict:
     """What the reproducer does on another runtime, or with other settings of this one."""
     try:
-        return dataclasses.replace(oracle, suspect=runtime).look(best.piece).verdict
+        return dataclasses.replace(oracle, suspect=runtime, patience=None).look(best.piece).verdict
     except BenchError:
         return "unsure"

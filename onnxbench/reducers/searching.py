@@ -34,6 +34,8 @@ from onnxbench.runtimes.base import Limits
 
 #: A candidate of a hanging model waits this share of the timeout, at least so many seconds; the confirmation waits it all.
 _HANG_SHARE, _HANG_S = 1 / 12, 2.0
+#: Another candidate waits so many times what the original took to fail, and at least so many seconds: machines have bad moments.
+_PATIENCE, _PATIENCE_S = 10, 10.0
 #: `If` inside `If`, functions inside functions: levels that are opened.
 _LEVELS = 16
 #: Functions and branches that are opened one by one, at most, before one is opened and all are tried again.
@@ -165,6 +167,7 @@ class Search:
             request.tolerance,
             _impatient(request.limits) if proof.hangs else request.limits,
             proof.repeats,
+            _patience(request.limits, proof),
             slower_than=request.slower_than or 1.0,
             journal=self.journal,
         )
@@ -284,6 +287,15 @@ def _impatient(limits: Limits) -> Limits:
     if limits.timeout is None:
         return dataclasses.replace(limits, timeout=_HANG_S)
     return dataclasses.replace(limits, timeout=min(limits.timeout, max(_HANG_S, limits.timeout * _HANG_SHARE)))
+
+
+def _patience(limits: Limits, proof: Proof) -> Limits | None:
+    """What the suspect is given for a candidate, which has less to do than the original; None for no less than `limits`."""
+    seconds = max(_PATIENCE_S, _PATIENCE * proof.slowest)
+    known = proof.slowest > 0 and not proof.hangs
+    if not known or (limits.timeout is not None and limits.timeout <= seconds):
+        return None
+    return dataclasses.replace(limits, timeout=seconds)
 
 
 def _third(limits: Limits) -> float | None:
