@@ -54,6 +54,13 @@ class Reproducer:
         """The fed tensors by name; sequences and optionals are left out."""
         return {name: value for name, value in self.feeds.items() if isinstance(value, np.ndarray)}
 
+    def fed(self) -> Iterator[tuple[str, int, Array]]:
+        """The fed tensors, those in sequences too: the input, the place in its sequence or 0, the tensor."""
+        for name, value in self.feeds.items():
+            for place, item in enumerate(value if isinstance(value, list) else [value]):
+                if isinstance(item, np.ndarray):
+                    yield name, place, item
+
     def piece(self) -> Piece:
         """What an oracle asks about; where its nodes come from is not told."""
         return Piece(self.model, dict(self.feeds), (), ())

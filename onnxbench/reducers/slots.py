@@ -11,7 +11,8 @@ from onnx import AttributeProto, TensorProto
 
 from onnxbench.core.attributes import all_nodes
 from onnxbench.core.tensors import is_external
-from onnxbench.core.values import Array, is_float, is_integer
+from onnxbench.core.types import type_of
+from onnxbench.core.values import Array, Value, is_float, is_integer
 from onnxbench.reducers.edits import forget_output_sizes, forget_shapes, keep
 from onnxbench.reducers.reproducer import LARGEST, Reproducer, declare_dims, held, payload_bytes, put, values_of
 
@@ -30,7 +31,10 @@ Window = Literal["front", "peak", "low"]
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One size: `axis` of the feed `name`, or of the tensor at `place`; an element of that; or of a node's attribute."""
+    """One size: `axis` of the feed `name`, or of the tensor at `place`; an element of that; or of a node's attribute.
+
+    Of a feed that is a sequence the place is that of one of its tensors.
+    """
 
     kind: Literal["feed", "axis", "item", "attribute"]
     name: str
@@ -41,8 +45,8 @@ class Slot:
 def slots(reproducer: Reproducer) -> dict[Slot, int]:
     """Every size above 1, by its slot."""
     found: dict[Slot, int] = {}
-    for name, array in reproducer.arrays().items():
-        found.update((Slot("feed", name, 0, axis), size) for axis, size in enumerate(array.shape))
+    for name, place, array in reproducer.fed():
+        found.update((Slot("feed", name, place, axis), size) for axis, size in enumerate(array.shape))
     for place, tensor in held(reproducer.proto):
         if says_a_shape(tensor) and not is_external(tensor):
             values = values_of(reproducer, tensor).reshape(-1).tolist()
@@ -73,9 +77,7 @@ def resized(reproducer: Reproducer, sizes: Mapping[Slot, int], window: Window) -
 
     Every input declares the sizes it is fed, open ones too.
     """
-    feeds = {}
-    for name, array in reproducer.arrays().items():
-        feeds[name] = _cut(array, {s.axis: n for s, n in sizes.items() if s.kind == "feed" and s.name == name}, window)
+    feeds = _cut_feeds(reproducer, sizes, window)
     proto = reproducer.draft()
     for place, tensor in held(proto):
         mine = {slot.axis: size for slot, size in sizes.items() if slot.place == place and slot.kind == "axis"}
@@ -94,9 +96,21 @@ def resized(reproducer: Reproducer, sizes: Mapping[Slot, int], window: Window) -
     forget_shapes(proto)
     forget_output_sizes(proto)
     for info in proto.graph.input:
-        if info.name in feeds and info.type.HasField("tensor_type"):
-            declare_dims(info.type.tensor_type, feeds[info.name].shape)
-    return reproducer.with_model(proto, {**reproducer.feeds, **feeds})
+        value = feeds.get(info.name)
+        if isinstance(value, np.ndarray) and info.type.HasField("tensor_type"):
+            declare_dims(info.type.tensor_type, value.shape)
+        elif isinstance(value, list) and (kind := type_of(value)) is not None:
+            info.type.CopyFrom(kind)
+    return reproducer.with_model(proto, feeds)
+
+
+def _cut_feeds(reproducer: Reproducer, sizes: Mapping[Slot, int], window: Window) -> dict[str, Value]:
+    feeds = dict(reproducer.feeds)
+    for name, place, array in reproducer.fed():
+        axes = {s.axis: n for s, n in sizes.items() if (s.kind, s.name, s.place) == ("feed", name, place)}
+        part, whole = _cut(array, axes, window), feeds[name]
+        feeds[name] = [*whole[:place], part, *whole[place + 1 :]] if isinstance(whole, list) else part
+    return feeds
 
 
 def unwindowed(reproducer: Reproducer) -> Reproducer:
