@@ -155,8 +155,8 @@ class Search:
         request, proof = self.request, self.proof
         assert proof.signature is not None
         return Oracle(
-            request.suspect,
-            next((runtime for runtime in request.trusted if str(runtime) == proof.judge), None),
+            request.suspect.cheap() if proof.cheap else request.suspect,
+            next((runtime.cheap() for runtime in request.trusted if str(runtime) == proof.judge), None),
             proof.signature,
             proof.fault,
             proof.names,
@@ -183,7 +183,7 @@ class Search:
 
     def _record(self, engine: Engine) -> None:
         recording = record(
-            self.request.trusted,
+            [runtime.cheap() for runtime in self.request.trusted],
             engine.model,
             engine.view,
             engine.values,
