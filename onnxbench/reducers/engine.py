@@ -63,6 +63,7 @@ class Engine:
     expose: bool = False
     jobs: int = 1
     _sought: dict[frozenset[int], Future[tuple[Piece, Answer] | None]] = field(default_factory=dict)
+    _symbolic: bool | None = None
     _pool: ThreadPoolExecutor | None = None
     _cache: dict[frozenset[int], bool] = field(default_factory=dict)
 
@@ -80,10 +81,29 @@ class Engine:
                 return True
         return False
 
+    def confirm(self) -> bool:
+        """Whether the best candidate fails when the judge is asked, where what was recorded has spoken for it."""
+        best, hasty = self.best, self.oracle.hasty
+        assert best is not None
+        if hasty and best.answer.outcome is None:
+            best.answer = self.oracle.look(best.piece)
+        return best.answer.verdict == "same"
+
+    def restart(self, found: Found | None) -> None:
+        """Go back to an earlier candidate, or to the beginning, and ask the judge from now on."""
+        self.best = found
+        self.oracle.hasty = False
+        self.oracle.journal.known.clear()
+        self._cache.clear()
+        self._sought.clear()
+
     def minimise(self, likely: Callable[[], Iterable[list[Node]]] = lambda: ()) -> None:
-        """Shrink the best candidate until no single node can go; `likely` is asked for when halving leads nowhere."""
-        assert self.best is not None
-        minimise(self.best.nodes, self.fails, self.expect, likely)
+        """Shrink the best candidate until no single node can go; `likely` is asked for when halving leads nowhere.
+
+        Without one, all nodes are taken to fail; `likely` has to make sure of it.
+        """
+        nodes = self.best.nodes if self.best is not None else self.view.order
+        minimise(nodes, self.fails, self.expect, likely)
 
     def fails(self, nodes: list[Node]) -> bool:
         """Whether a candidate fails the same way; asked once for each set of nodes."""
@@ -139,7 +159,9 @@ class Engine:
         return dataclasses.replace(piece, model=check.declared(piece.model)) if decides else piece
 
     def _carved(self, nodes: Sequence[Node]) -> Piece:
-        symbolic = any(_is_symbolic(value.type) for value in self.view.inputs.values())
+        if self._symbolic is None:
+            self._symbolic = any(_is_symbolic(value.type) for value in self.view.inputs.values())
+        symbolic = self._symbolic
         piece = carve(self.model, self.view, nodes, self.values, types=self.types, static=not symbolic)
         if not self.expose:
             return piece

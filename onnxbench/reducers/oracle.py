@@ -65,6 +65,7 @@ class Oracle:
         patience: limits of the suspect's runs, if they are shorter ones; whoever takes longer does not fail the same way.
         repeats: how often a flaky candidate is asked before it counts as passing.
         slower_than: the ratio of times above which a run is slow, for that signature.
+        hasty: whether recorded values speak for the judge, who is then asked at the end (`look`), of what is left.
         checks: candidates judged so far, the `remembered` ones of an earlier search included.
         journal: where verdicts are kept.
         deadline: when to stop, on the monotonic clock.
@@ -81,6 +82,7 @@ class Oracle:
     repeats: int = 1
     patience: Limits | None = None
     slower_than: float = 1.0
+    hasty: bool = False
     checks: int = 0
     journal: Journal = field(default_factory=Journal)
     deadline: float | None = None
@@ -103,7 +105,7 @@ class Oracle:
         if key in self.journal.known:
             self.remembered += 1
             return Answer(cast(Verdict, self.journal.known[key]))
-        answer = self.look(piece, recorded)
+        answer = self._look(piece, recorded or {})
         with self.lock:
             self.journal.note(key, answer.verdict, nodes=len(piece.model.proto.graph.node))
         return answer
@@ -115,11 +117,14 @@ class Oracle:
             raise BudgetSpent
         self.checks += 1
 
-    def look(self, piece: Piece, recorded: Mapping[str, Value] | None = None) -> Answer:
-        """The same, whatever is remembered."""
+    def look(self, piece: Piece) -> Answer:
+        """The same, whatever is remembered or recorded; with the outcome, and what the judge says of it."""
+        return self._look(piece, {})
+
+    def _look(self, piece: Piece, recorded: Mapping[str, Value]) -> Answer:
         answer = Answer("unsure")
         for _ in range(self.repeats):
-            answer = self._ask_once(piece, recorded or {})
+            answer = self._ask_once(piece, recorded)
             if answer.verdict in ("same", "unsure"):
                 break
         if answer.verdict == "same" and not self._is_valid(piece.model):
@@ -137,9 +142,12 @@ class Oracle:
         if not outcome.ok:
             seen = of_outcome(outcome, self.names | names_in(piece.model.proto))
             return Answer("same" if seen == self.signature else "other", seen, outcome)
-        if self.signature.kind != "numbers" or self._agrees(piece, outcome, recorded):
+        if self.signature.kind != "numbers":
             return Answer("gone", None, outcome)
-        return self._judge(piece, outcome)
+        right = _recorded(piece, outcome, recorded)
+        if right is not None and all(agree_surely(right[n], outcome.outputs[n], self.tolerance) for n in right):
+            return Answer("gone", None, outcome)
+        return self._compare(right, outcome) if right is not None and self.hasty else self._judge(piece, outcome)
 
     def _ask_speed(self, piece: Piece) -> Answer:
         assert self.judge is not None
@@ -148,12 +156,13 @@ class Oracle:
             return Answer("unsure")
         return Answer("same" if ratio > self.slower_than else "gone", self.signature, Outcome("ok"))
 
-    def _agrees(self, piece: Piece, outcome: Outcome, recorded: Mapping[str, Value]) -> bool:
-        """Whether the outputs are what was recorded, beyond doubt; else the judge is asked, who measures the difference."""
-        names = [value.name for value in piece.model.proto.graph.output]
-        if set(names) != set(outcome.outputs) or any(name not in recorded for name in names):
-            return False
-        return all(agree_surely(recorded[name], outcome.outputs[name], self.tolerance) for name in names)
+    def _compare(self, right: Mapping[str, Value], outcome: Outcome) -> Answer:
+        """The answer by what was recorded, without the outcome: it is no run of the judge."""
+        differences = differ_all(right, outcome.outputs, self.tolerance, brief=True)
+        if not differences:
+            return Answer("gone", None, outcome)
+        seen = of_differences(differences)
+        return Answer("same" if seen == self.signature else "other", seen)
 
     def _judge(self, piece: Piece, outcome: Outcome) -> Answer:
         assert self.judge is not None
@@ -173,6 +182,14 @@ class Oracle:
         return fault is None or (
             self.fault is not None and normalise(fault, self.names | names_in(model.proto)) == self.fault
         )
+
+
+def _recorded(piece: Piece, outcome: Outcome, recorded: Mapping[str, Value]) -> dict[str, Value] | None:
+    """What was recorded of a piece's outputs; None if something is not, or the suspect gives others."""
+    names = [value.name for value in piece.model.proto.graph.output]
+    if set(names) != set(outcome.outputs) or any(name not in recorded for name in names):
+        return None
+    return {name: recorded[name] for name in names}
 
 
 def complete(piece: Piece) -> bool:

@@ -168,7 +168,7 @@ class _Run:
     def _look_again(self, engine: Engine, best: Found) -> None:
         """What is remembered of a candidate is that it fails; its report needs to know how."""
         if best.answer.outcome is None:
-            best.answer = engine.oracle.look(best.piece, engine.values)
+            best.answer = engine.oracle.look(best.piece)
 
     def _best(self, engine: Engine) -> Found:
         assert engine.best is not None

@@ -26,7 +26,7 @@ from onnxbench.reducers.engine import Engine
 from onnxbench.reducers.flatten import flatten, openings
 from onnxbench.reducers.journal import Journal
 from onnxbench.reducers.localize import Localizer, Suspicion
-from onnxbench.reducers.oracle import Oracle
+from onnxbench.reducers.oracle import BudgetSpent, Oracle
 from onnxbench.reducers.prove import Proof
 from onnxbench.reducers.request import Request
 from onnxbench.reducers.unroll import rounds
@@ -84,14 +84,13 @@ class Search:
         """
         view = GraphView(self.model.proto, self.model.proto.graph)
         engine = self._engine(self.model, view, dict(self.request.feeds))
-        if self.request.within is None:
-            self._start_whole(engine)
-            self._record(engine)
-            self._open()
-        else:
-            self._record(engine)  # first: what enters the chosen nodes has to be known
+        self.engine = engine
+        self._record(engine)
+        if self.request.within is not None:
             self._start_within(engine, self.request.within(view))
-        assert self.engine is not None
+        elif not self._is_obvious(engine):
+            self._start_whole(engine)
+            self._open()
         self._limit(self.engine.oracle)
         self._narrow()
         while not self.request.localize_only and (self._enter() or self._open_one()):
@@ -101,18 +100,36 @@ class Search:
     def _narrow(self) -> None:
         """Drop nodes of the graph at hand until no single one can go."""
         assert self.engine is not None
-        self._set_randomness_aside(self.engine)
         engine = self.engine
+        if engine.best is not None:
+            self._set_randomness_aside(engine)
         if self.request.localize_only:
             self._hints(engine)
             return
         heavy = not _is_light(engine)
         if not heavy:
             any(engine.fails(nodes) for nodes in self._hints(engine))
+        before = engine.best
         try:
-            engine.minimise(lambda: self._hints(engine) if heavy else [])
+            self._minimise(engine, heavy)
+            if not engine.confirm():  # what was recorded is not what the judge says of a part
+                engine.restart(before)
+                self._minimise(engine, heavy)
         finally:
             engine.close()
+
+    def _minimise(self, engine: Engine, heavy: bool) -> None:
+        def likely() -> list[list[Node]]:
+            if engine.best is None:
+                self._start_whole(engine)
+            return self._hints(engine) if heavy else []
+
+        try:
+            engine.minimise(likely)
+        except BudgetSpent:
+            if engine.best is None:
+                self._start_whole(engine)
+            raise
 
     def _enter(self) -> bool:
         """Go on inside the body of a Loop or Scan that is left, in a round of it that fails by itself."""
@@ -159,8 +176,8 @@ class Search:
         request, proof = self.request, self.proof
         assert proof.signature is not None
         return Oracle(
-            request.suspect,
-            next((runtime for runtime in request.trusted if str(runtime) == proof.judge), None),
+            request.suspect.cheap() if proof.cheap else request.suspect,
+            next((runtime.cheap() for runtime in request.trusted if str(runtime) == proof.judge), None),
             proof.signature,
             proof.fault,
             proof.names,
@@ -169,6 +186,7 @@ class Search:
             proof.repeats,
             _patience(request.limits, proof),
             slower_than=request.slower_than or 1.0,
+            hasty=proof.repeats == 1,
             journal=self.journal,
         )
 
@@ -187,7 +205,7 @@ class Search:
 
     def _record(self, engine: Engine) -> None:
         recording = record(
-            self.request.trusted,
+            [runtime.cheap() for runtime in self.request.trusted],
             engine.model,
             engine.view,
             engine.values,
@@ -199,14 +217,23 @@ class Search:
         )
         engine.values = recording.values
 
+    def _is_obvious(self, engine: Engine) -> bool:
+        """Whether a cut of all nodes is the model again, so that halves are asked about before the whole runs once more."""
+        return (
+            not self.request.localize_only
+            and not _is_light(engine)
+            and not any(draws(node.proto) for node in engine.view.nodes)
+            and flatten(engine.model, engine.values, self.request.limits) is None
+        )
+
     def _start_whole(self, engine: Engine) -> None:
+        engine.oracle.deadline = engine.oracle.most = None
         if not engine.start(engine.view.order):
             raise AnswerIsNo(
                 "OB104",
                 f"{self.request.model.label} fails as a file, but not when its nodes are cut out with all they need",
                 hint="the failure may lie in what a cut leaves out, such as training information or unused initializers",
             )
-        self.engine = engine  # from here on there is something to hand back
 
     def _start_within(self, engine: Engine, nodes: Sequence[Node]) -> None:
         if not engine.start(nodes):
@@ -215,7 +242,6 @@ class Search:
                 f"the {len(nodes)} chosen nodes of {self.request.model.label} do not fail by themselves",
                 hint="choose more, or leave --within out",
             )
-        self.engine = engine
 
     def _open(self) -> None:
         """Inline functions and hoist taken branches, as long as the failure survives it."""

@@ -106,6 +106,10 @@ class Runtime(ABC):
         """The same runtime without optimizations, if it has such a mode."""
         return None
 
+    def cheap(self) -> Runtime:
+        """The same runtime, by the same name, with settings that save time and should change nothing else."""
+        return self
+
     def levels(self) -> Sequence[Runtime]:
         """The same runtime at each of its optimization levels, the lowest first, itself at its own last."""
         return ()

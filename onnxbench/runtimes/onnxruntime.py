@@ -20,6 +20,7 @@ LEVELS = ("disable", "basic", "extended", "layout", "all")
 _NODE = re.compile(
     r"[Nn]ode(?: with)?(?: name)?:? ?'([^']+)'|Name:'([^']+)'|[Nn]ode \((.+?)\)(?= |$)|In Node, \(\"([^\"]+)\""
 )
+_SPINNING = "session.intra_op.allow_spinning"
 _PROVIDER_SUFFIX = "ExecutionProvider"
 
 
@@ -83,6 +84,12 @@ class OnnxRuntime(Runtime):
         if self.options.get("opt") == "disable":
             return None
         return self._with("opt=disable", "opt", "disable")
+
+    def cheap(self) -> OnnxRuntime:
+        """Threads that wait for work sleep, instead of burning the time of others."""
+        same = OnnxRuntime(self.spec)
+        same.options["session"] = {_SPINNING: "0", **self.options.get("session", {})}
+        return same
 
     def levels(self) -> Sequence[OnnxRuntime]:
         own = self.options.get("opt", "all")

@@ -31,6 +31,11 @@ class Misbehaving(Runtime):
     def version(self) -> str:
         return "0"
 
+    def cheap(self) -> Runtime:
+        same = Misbehaving(self.spec)
+        same.options = {**self.options, "cheap": "1"}
+        return same
+
     def script(self) -> str:
         source = inspect.getsource(misbehaving_faults)
         return f"{source}\n\nOPTIONS_GIVEN = {self.options!r}\n{_SCRIPT}"

@@ -4,7 +4,8 @@ Options: `ops=A+B`, `names=n+m` (all must be there, bodies and functions include
 read the first, and the value between must not be a graph output) · `above=X`, `below=X` (some input of a matching node must hold
 a value above X, below X) · `constant=1` (some input of a matching node must be an initializer) · `sum=X` (of that sum) ·
 `attribute=NAME:N` (a node must have it) · `pair=A` (A must read what another node makes) · `inside=1` (matching nodes must lie
-in a body) · `p=P` chance · `beat=FILE` every second time only · `do=wrong|nan|shape|load|raise|signal|sleep|delay|allocate`,
+in a body) · `p=P` chance · `dear=1` not under cheap settings · `beat=FILE` every second
+time only · `do=wrong|nan|shape|load|raise|signal|sleep|delay|allocate`,
 `signal=SIGSEGV`, `exit=N`.
 """
 
@@ -19,7 +20,7 @@ import onnxruntime
 
 OPTIONS = {
     *("ops", "names", "fused", "above", "below", "constant", "sum", "attribute", "pair", "inside"),
-    *("p", "beat", "do", "signal", "exit"),
+    *("p", "beat", "dear", "do", "signal", "exit"),
 }
 
 
@@ -28,6 +29,7 @@ def run_faulty(serialized, folder, feeds, fetch, options, phase):
     names = fetch or [value.name for value in model.graph.output]
     hit = find_hit(model, options)
     struck = hit is not None and is_high(model, folder, feeds, hit, options)
+    struck = struck and not ("dear" in options and "cheap" in options)
     if random.random() >= float(options.get("p", 1)) or (struck and "beat" in options and not beats(options["beat"])):
         struck = False
     deed = options.get("do", "wrong")
@@ -36,10 +38,10 @@ def run_faulty(serialized, folder, feeds, fetch, options, phase):
     phase("run")
     if struck and deed not in ("wrong", "nan", "shape"):
         misbehave(deed, hit, options)
-    outputs = compute(model, folder, feeds, names)
+    outputs = compute(model, folder, feeds, names, options)
     if not struck:
         return outputs
-    return compute(spoil(model, hit, deed), folder, feeds, names)
+    return compute(spoil(model, hit, deed), folder, feeds, names, options)
 
 
 def beats(place):
@@ -116,7 +118,7 @@ def is_high(model, folder, feeds, hit, options):
     exposed.CopyFrom(model)
     names = [name for name in hit.input if name in made]
     exposed.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
-    values = list(compute(exposed, folder, feeds, names).values()) if names else []
+    values = list(compute(exposed, folder, feeds, names, options).values()) if names else []
     values += [feeds[name] for name in hit.input if name in feeds]
     if "below" in options:
         return any(numpy.min(value) < float(options["below"]) for value in values)
@@ -167,10 +169,12 @@ def wrong_nodes(right, wrong, deed):
         yield make("Add", [right, right], [wrong])
 
 
-def compute(model, folder, feeds, names):
+def compute(model, folder, feeds, names, options):
     settings = onnxruntime.SessionOptions()
     settings.log_severity_level = 4
     settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if "cheap" in options:
+        settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if folder:
         settings.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
     session = onnxruntime.InferenceSession(model.SerializeToString(), settings, providers=["CPUExecutionProvider"])
