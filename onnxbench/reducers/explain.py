@@ -28,15 +28,16 @@ def explain(report: Reduction, request: Request, best: Found, oracle: Oracle) ->
     report.since = summary(report.releases)
 
 
-def how_slow(request: Request, original: Model, best: Found, oracle: Oracle) -> Slowness | None:
+def how_slow(report: Reduction, request: Request, original: Model, best: Found) -> Slowness | None:
     """Race the suspect once more on the original and on the reproducer; None where slowness is not the failure."""
-    if oracle.signature.kind != "slow" or oracle.judge is None:
+    judge = next((runtime for runtime in request.trusted if str(runtime) == report.judge), None)
+    if report.signature["kind"] != "slow" or judge is None:
         return None
     request.progress("measuring how slow it is")
     piece = best.piece
     return Slowness(
-        race(oracle.suspect, oracle.judge, original, request.feeds, request.limits),
-        race(oracle.suspect, oracle.judge, piece.model, piece.feeds, request.limits),
+        race(request.suspect, judge, original, request.feeds, request.limits),
+        race(request.suspect, judge, piece.model, piece.feeds, request.limits),
     )
 
 

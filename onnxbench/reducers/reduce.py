@@ -187,7 +187,7 @@ class _Run:
 
     def _explain(self, report: Reduction, engine: Engine) -> None:
         try:
-            report.slowness = how_slow(self.request, self.model, self._best(engine), engine.oracle)
+            report.slowness = how_slow(report, self.request, self.model, self._best(engine))
             explain(report, self.request, self._best(engine), engine.oracle)
             assert engine.best is not None
             report.known = known_failures(report, self.request.suspect, engine.best)
