@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from onnx import GraphProto, ModelProto, NodeProto
 
 from onnxbench.core.attributes import all_graphs, all_nodes, subgraphs
 from onnxbench.core.graph import GraphView, captures, plain_domain
 from onnxbench.core.subgraph import used_functions
-from onnxbench.core.values import Value
 from onnxbench.reducers.reproducer import Reproducer
 
 
-def tidied(reproducer: Reproducer, proto: ModelProto, feeds: Mapping[str, Value] | None = None) -> Reproducer:
+def tidied(reproducer: Reproducer, proto: ModelProto) -> Reproducer:
     """The reproducer with another model, without what nothing in that reads: inputs, initializers, functions."""
     for graph in all_graphs(proto):
         drop_unread(graph)
@@ -23,8 +22,7 @@ def tidied(reproducer: Reproducer, proto: ModelProto, feeds: Mapping[str, Value]
     read = _read(proto.graph)
     keep(proto.graph.input, [value for value in proto.graph.input if value.name in read])
     left = {value.name for value in proto.graph.input}
-    known = reproducer.feeds if feeds is None else feeds
-    return reproducer.with_model(proto, {name: value for name, value in known.items() if name in left})
+    return reproducer.with_model(proto, {name: value for name, value in reproducer.feeds.items() if name in left})
 
 
 def drop_unread(graph: GraphProto) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from onnxbench.errors import UsageError, escape
 from onnxbench.render import telling
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from onnxbench.reducers.result import Reduction
 
 
-def console(color: str, stream: TextIO | None = None) -> Console:
-    """A console on standard output, or on another stream.
+def console(color: str) -> Console:
+    """A console on standard output.
 
     Raises:
         UsageError: OB201 for a `--color` that is none of auto, always, never.
@@ -26,7 +26,7 @@ def console(color: str, stream: TextIO | None = None) -> Console:
     if color not in ("auto", "always", "never"):
         raise UsageError("OB201", f"--color is auto, always or never, not {color!r}")
     forced = {"auto": None, "always": True, "never": False}[color]
-    out = stream or sys.stdout
+    out = sys.stdout
     wide = None if out.isatty() else 10_000  # nothing is cut off in a pipe
     plain = False if color == "always" else None  # who asks for colours in so many words has them, NO_COLOR or not
     return Console(
