@@ -80,7 +80,7 @@ def _refuse_outputs(request: Request) -> None:
             refuse_target(Path(target).absolute(), request.force)
             if not request.allow_lossy:
                 refuse_losses(request.model.proto, Path(target))
-    choose_passes(request.passes, ())
+    choose_passes(request.passes)
 
 
 @dataclass(slots=True)
@@ -182,7 +182,7 @@ class _Run:
         self._look_again(engine, found)
         self.shrunk = Shrunk(found)
         self.asked = engine.oracle.checks
-        passes = choose_passes(request.passes, (), anonymize=request.anonymize)
+        passes = choose_passes(request.passes, anonymize=request.anonymize)
         shrink(found, engine.oracle, passes, course, time.monotonic() - self.began, self.shrunk)
 
     def _explain(self, report: Reduction, engine: Engine) -> None:
@@ -201,7 +201,7 @@ class _Run:
             return None
         self.request.progress("looking for the nearest model that passes")
         gone = [Reproducer(piece.model, dict(piece.feeds), ()) for piece in engine.gone]
-        passes = choose_passes(self.request.passes, ())
+        passes = choose_passes(self.request.passes)
         return find_passing(self.shrunk.found, [*gone, *self.shrunk.gone], engine.oracle, passes)
 
     def hand_back(self, report: Reduction) -> None:
