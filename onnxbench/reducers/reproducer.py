@@ -11,7 +11,6 @@ import numpy as np
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from onnxbench.core import weights
-from onnxbench.core.external import MARK, is_marked
 from onnxbench.core.model import Model
 from onnxbench.core.subgraph import Piece
 from onnxbench.core.tensors import is_external, tensors
@@ -78,20 +77,6 @@ def _digest(update: object, value: Value) -> None:
     else:
         update(f"{value.dtype}{value.shape}".encode())
         update(repr(value.tolist()).encode() if value.dtype == object else np.ascontiguousarray(value).tobytes())
-
-
-def stored_bytes(model: Model) -> int:
-    """Bytes of the model as a file that holds its weights, external ones counted too."""
-    total: int = model.proto.ByteSize()
-    for tensor in tensors(model.proto):
-        if not is_external(tensor):
-            continue
-        length = next((int(e.value) for e in tensor.external_data if e.key == "length" and e.value.isdigit()), 0)
-        total += length
-        if is_marked(tensor):  # the reference gives way to the bytes when the model is saved
-            marks = [entry for entry in tensor.metadata_props if entry.key == MARK]
-            total -= sum(entry.ByteSize() + 2 for entry in [*tensor.external_data, *marks])
-    return total
 
 
 def payload_bytes(tensor: TensorProto) -> int:
