@@ -46,6 +46,7 @@ def record(
     types: Mapping[str, TypeProto] | None = None,
     limits: Limits | None = None,
     hangs: bool = False,
+    only: Sequence[Node] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Recording:
     """Record the outputs of every node of a view.
@@ -62,11 +63,12 @@ def record(
         types: types by name, where the file declares none.
         limits: for each run.
         hangs: learn the timeout from the runs that end, since the model holds a node that does not.
+        only: nodes to record, in an order that can run; None for all.
         progress: called with nodes done and nodes in all.
     """
     recorder = _Recorder(runtimes, model, view, workspace, types or {}, limits or Limits(), hangs)
     recorder.result.values.update(known)
-    order = view.order
+    order = view.order if only is None else only
     start, size = 0, 1 if hangs else CHUNK
     while start < len(order):
         recorder.run(order[start : start + size])

@@ -10,6 +10,12 @@ RUN, OUTPUT, SHOW = "How to run", "What to write", "What to show"
 Source = Annotated[
     str, typer.Argument(metavar="MODEL", help="A model file (.onnx, .onnxtxt, .json, .textproto), or -.")
 ]
+Sources = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="MODEL...", help="Model files (.onnx, .onnxtxt, .json, .textproto), folders, patterns, or -."
+    ),
+]
 Inputs = Annotated[
     str | None,
     typer.Option(
@@ -61,6 +67,22 @@ Output = Annotated[
     typer.Option(
         "-o", "--output", metavar="FILE", rich_help_panel=OUTPUT, help="Write the resulting model here, or to -."
     ),
+]
+OutputOrFolder = Annotated[
+    str | None,
+    typer.Option(
+        "-o", "--output", metavar="FILE", rich_help_panel=OUTPUT, help="Write here, to -, or for several into a folder."
+    ),
+]
+InPlace = Annotated[
+    bool, typer.Option("--in-place", rich_help_panel=OUTPUT, help="Write the result over the model itself.")
+]
+DryRun = Annotated[
+    bool, typer.Option("-n", "--dry-run", rich_help_panel=OUTPUT, help="Write nothing; say what would be done.")
+]
+RequireVerified = Annotated[
+    bool,
+    typer.Option("--require-verified", rich_help_panel=RUN, help="Write nothing that could not be run and compared."),
 ]
 Force = Annotated[bool, typer.Option("--force", rich_help_panel=OUTPUT, help="Replace what is there.")]
 AllowLossy = Annotated[

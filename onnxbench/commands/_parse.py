@@ -39,6 +39,18 @@ def limits(timeout: float, memory: str) -> Limits:
     return Limits(timeout if math.isfinite(timeout) else None, int(size))
 
 
+def size(text: str, option: str) -> int:
+    """Bytes from a text like 10M.
+
+    Raises:
+        UsageError: OB201 for one that cannot be read.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", text.strip(), re.IGNORECASE)
+    if found is None:
+        raise UsageError("OB201", f"{option} {text!r} is no size", hint=f"{option} 10M")
+    return int(float(found[1]) * _UNITS[found[2].upper()])
+
+
 def feeds(
     view: GraphView,
     inputs: str | None,

@@ -77,9 +77,9 @@ def call_light(
     return call(function, arguments, timeout=timeout, memory=memory, interpreter=interpreter)
 
 
-def warm_up() -> None:
-    """Start the process that `call_light` will need, while the caller is busy with something else."""
-    threading.Thread(target=call_light, args=("os:getpid",), daemon=True).start()
+def warm_up(interpreter: Interpreter = LIGHT) -> None:
+    """Start the process that calls will need, while the caller is busy with something else."""
+    threading.Thread(target=call, args=("os:getpid",), kwargs={"interpreter": interpreter}, daemon=True).start()
 
 
 def shut_down() -> None:

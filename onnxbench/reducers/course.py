@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from onnxbench.core.counts import count_nodes
+from onnxbench.core.counts import count_nodes, stored_bytes
 from onnxbench.core.model import Model
-from onnxbench.reducers.reproducer import stored_bytes
 
 Phase = Literal["recording", "searching", "shrinking"]
 

@@ -9,10 +9,11 @@ import numpy as np
 from onnx import AttributeProto, ModelProto, TensorProto, TypeProto
 
 from onnxbench.core.attributes import all_graphs, all_nodes
+from onnxbench.core.counts import stored_bytes
 from onnxbench.core.tensors import is_external, tensors
 from onnxbench.core.values import Array, is_float
 from onnxbench.errors import ModelError
-from onnxbench.reducers.reproducer import Reproducer, payload_bytes, stored_bytes, values_of
+from onnxbench.reducers.reproducer import Reproducer, payload_bytes, values_of
 
 Size = tuple[int, ...]
 

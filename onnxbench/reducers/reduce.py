@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from onnxbench.core.counts import count_nodes
+from onnxbench.core.counts import count_nodes, stored_bytes
 from onnxbench.core.graph import draws
 from onnxbench.core.model import Model, save
 from onnxbench.core.saving import refuse_losses, refuse_target
@@ -27,7 +27,7 @@ from onnxbench.reducers.journal import Journal, key_of
 from onnxbench.reducers.oracle import BudgetSpent
 from onnxbench.reducers.passing import Near, find_passing
 from onnxbench.reducers.prove import Proof, prove
-from onnxbench.reducers.reproducer import Reproducer, stored_bytes
+from onnxbench.reducers.reproducer import Reproducer
 from onnxbench.reducers.request import Request
 from onnxbench.reducers.result import Culprit, Reduction, Suspect
 from onnxbench.reducers.searching import Search

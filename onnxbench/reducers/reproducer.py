@@ -11,7 +11,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from onnxbench.core import weights
-from onnxbench.core.external import MARK, is_marked
+from onnxbench.core.counts import referred_bytes
 from onnxbench.core.model import Model
 from onnxbench.core.subgraph import Piece
 from onnxbench.core.tensors import is_external, tensors
@@ -87,30 +87,12 @@ def _digest(update: object, value: Value) -> None:
         update(repr(value.tolist()).encode() if value.dtype == object else np.ascontiguousarray(value).tobytes())
 
 
-def stored_bytes(model: Model) -> int:
-    """Bytes of the model as a file that holds its weights, external ones counted too."""
-    total: int = model.proto.ByteSize()
-    for tensor in tensors(model.proto):
-        if not is_external(tensor):
-            continue
-        total += _external_bytes(tensor)
-        if is_marked(tensor):  # the reference gives way to the bytes when the model is saved
-            marks = [entry for entry in tensor.metadata_props if entry.key == MARK]
-            total -= sum(entry.ByteSize() + 2 for entry in [*tensor.external_data, *marks])
-    return total
-
-
 def payload_bytes(tensor: TensorProto) -> int:
     """Bytes of a tensor's elements, about: as many as it has, or refers to."""
     if is_external(tensor):
-        return _external_bytes(tensor)
+        return referred_bytes(tensor)
     size: int = tensor.ByteSize()
     return size
-
-
-def _external_bytes(tensor: TensorProto) -> int:
-    """What a reference says of its length; 0 if nothing."""
-    return next((int(e.value) for e in tensor.external_data if e.key == "length" and e.value.isdigit()), 0)
 
 
 def held(proto: ModelProto) -> Iterator[tuple[int, TensorProto]]:

@@ -1,0 +1,1 @@
+"""Fold a model: fewer nodes, the same numbers."""

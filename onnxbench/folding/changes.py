@@ -1,0 +1,146 @@
+"""What passes propose for one graph, and how it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from onnx import FunctionProto, GraphProto, NodeProto, TensorProto
+
+from onnxbench.core.graph import Node
+from onnxbench.core.hoist import hoist, renamed
+from onnxbench.folding import stored
+from onnxbench.folding.report import Removal
+from onnxbench.folding.scope import Scope, label_in
+
+
+@dataclass
+class Changes:
+    """Proposals for one scope, made on one view of it.
+
+    Attributes:
+        removals: what goes, and why, in the order it was proposed.
+        gone: indices of nodes that go.
+        renames: readers of the first name read the second from now on.
+        retitled: the node that makes the first name makes it under the second.
+        constants: values that are stored from now on.
+        replaced: nodes with other inputs or attributes, by index.
+        hoists: the truth of conditions whose `If` gives way to a branch; nothing else is done then.
+    """
+
+    scope: Scope
+    removals: list[Removal] = field(default_factory=list)
+    gone: set[int] = field(default_factory=set)
+    renames: dict[str, str] = field(default_factory=dict)
+    retitled: dict[str, str] = field(default_factory=dict)
+    constants: dict[str, TensorProto] = field(default_factory=dict)
+    replaced: dict[int, NodeProto] = field(default_factory=dict)
+    hoists: dict[str, bool] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.removals)
+
+    def is_open(self, node: Node) -> bool:
+        """Whether no pass has laid hands on a node yet."""
+        return node.index not in self.gone and node.index not in self.replaced
+
+    def remove(self, node: Node, rule: str, reason: str) -> None:
+        """Let a node go; whoever proposes it makes sure that its outputs are there, or read by nobody."""
+        self.gone.add(node.index)
+        self._note(node, rule, reason)
+
+    def store(self, name: str, tensor: TensorProto) -> None:
+        """Store a value, instead of computing it."""
+        self.constants[name] = stored.named(tensor, name)
+
+    def replace(self, node: Node, proto: NodeProto, rule: str, reason: str) -> None:
+        """Put another node in a node's place; it makes the same values."""
+        self.replaced[node.index] = proto
+        self._note(node, rule, reason, kind="rewritten")
+
+    def hoist(self, node: Node, truth: bool) -> None:
+        """Put a branch in the place of an `If`."""
+        self.hoists[node.proto.input[0]] = truth
+        self._note(node, "branches", f"its condition is always {str(truth).lower()}")
+
+    def bypass(self, node: Node, rule: str, reason: str) -> bool:
+        """Let a node go whose first output is its first input; False if the name of its output has to stay.
+
+        A graph's output keeps its name: then the node before makes it, if that is possible.
+        """
+        source, target = node.proto.input[0], node.proto.output[0]
+        source = self.renames.get(source, source)
+        if target not in self.scope.outputs:
+            self.renames[target] = source
+            self._shorten(target, source)
+        elif not self._retitle(source, target):
+            return False
+        self.remove(node, rule, reason)
+        return True
+
+    def _shorten(self, target: str, source: str) -> None:
+        for name, to in self.renames.items():
+            if to == target:
+                self.renames[name] = source
+
+    def _retitle(self, source: str, target: str) -> bool:
+        view = self.scope.view
+        maker = view.producer.get(source)
+        taken = source in self.scope.outputs or source in self.retitled or source in self.constants
+        if maker is None or taken or source in view.inputs or not self.is_open(maker):
+            return False
+        if self.scope.function is not None and source in self.scope.function.input:
+            return False
+        self.retitled[source] = target
+        self.renames[source] = target
+        self._shorten(source, target)
+        return True
+
+    def _note(self, node: Node, rule: str, reason: str, kind: str = "node") -> None:
+        name = label_in(self.scope, node)
+        self.removals.append(Removal(kind, name, node.proto.op_type, self.scope.where, rule, reason))
+
+
+def apply(changes: Changes) -> None:
+    """Do what was proposed, in the graph or function of the scope; nodes that stay keep their order."""
+    scope = changes.scope
+    holder: GraphProto | FunctionProto = scope.view.graph
+    if scope.function is not None and scope.view.parent is None:
+        holder = scope.function
+    if changes.hoists:
+        assert isinstance(holder, GraphProto)
+        hoist(holder, changes.hoists)
+        return
+    as_nodes, as_tensors = _placed(changes)
+    made = [stored.node(tensor, name) for name, tensor in as_nodes.items()]
+    for node in scope.view.nodes:
+        if node.index not in changes.gone:
+            made.append(_done(changes.replaced.get(node.index, node.proto), changes.renames, changes.retitled))
+    copies = [NodeProto.FromString(node.SerializeToString()) for node in made]
+    del holder.node[:]
+    holder.node.extend(copies)
+    if isinstance(holder, GraphProto):
+        holder.initializer.extend(as_tensors.values())
+
+
+def _placed(changes: Changes) -> tuple[dict[str, TensorProto], dict[str, TensorProto]]:
+    """Constants that become nodes, and those that become initializers: an output has to be made by a node."""
+    scope = changes.scope
+    as_nodes: dict[str, TensorProto] = {}
+    as_tensors: dict[str, TensorProto] = {}
+    for name, tensor in changes.constants.items():
+        place = as_tensors if scope.holds_initializers and name not in scope.outputs else as_nodes
+        place[name] = tensor
+    return as_nodes, as_tensors
+
+
+def _done(node: NodeProto, renames: Mapping[str, str], retitled: Mapping[str, str]) -> NodeProto:
+    done = renamed(node, renames) if renames else node
+    if any(name in retitled for name in node.output):
+        copy = NodeProto()
+        copy.CopyFrom(done)
+        copy.output[:] = [retitled.get(name, name) for name in node.output]
+        return copy
+    if done is not node:
+        done.output[:] = node.output
+    return done

@@ -1,0 +1,168 @@
+"""Compute what is the same in every run, and store the results.
+
+Results are only stored where somebody else reads them, so that large values on the way cost nothing. A value stays computed if
+it is too large, if it would cost more bytes than the constants that it is made of are worth, or if it is an operator's whole
+point to make much of little (Tile, Expand, ConstantOfShape, Range).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+
+from onnxbench.core.graph import Node
+from onnxbench.core.tensors import element_bits
+from onnxbench.core.values import Value
+from onnxbench.folding import stored
+from onnxbench.folding.changes import Changes
+from onnxbench.folding.evaluate import Evaluator
+from onnxbench.folding.passes import fold_pass
+from onnxbench.folding.scope import Scope, is_constant, is_default_domain
+
+#: Operators that make much of little; results up to so many bytes are folded all the same: sizes and axes.
+_GENERATORS = frozenset({"Tile", "Expand", "ConstantOfShape", "Range", "EyeLike"})
+_SMALL = 128
+#: What each node that goes may cost, and how much more than its constants a result may take.
+_PER_NODE, _TIMES = 1024, 2
+_QUANTIZATION = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"})
+#: Bytes above which a result is not even computed, when its size is known beforehand.
+_HUGE = 1 << 30
+
+
+@fold_pass("constants", "compute what is the same in every run, and store it", rank=1)
+def constants(changes: Changes) -> None:
+    """What deterministic operators make of initializers and Constants alone, by `folding.evaluate`."""
+    scope = changes.scope
+    nodes = [node for node in scope.view.order if _is_candidate(scope, node)]
+    if not nodes:
+        return
+    plan = _Plan(scope, nodes)
+    plan.settle()
+    for node in plan.removed:
+        changes.remove(node, "constants", "the same in every run")
+    for name, value in plan.kept.items():
+        if isinstance(value, np.ndarray):
+            changes.store(name, stored.tensor(value, name))
+
+
+def _is_candidate(scope: Scope, node: Node) -> bool:
+    made = [name for name in node.outputs if name]
+    if not made or any(name not in scope.constants for name in made) or is_constant(node.proto):
+        return False
+    if is_default_domain(node.proto) and node.proto.op_type in _QUANTIZATION:
+        return scope.options.fold_qdq
+    return True
+
+
+@dataclass
+class _Plan:
+    """Which values are stored: decided from the readers down to the leaves, as values turn out to be too large."""
+
+    scope: Scope
+    nodes: list[Node]
+    kept: dict[str, Value] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
+    _inside: dict[str, Node] = field(default_factory=dict)
+    _leaf: dict[str, int] = field(default_factory=dict)
+    _cone: dict[str, int] = field(default_factory=dict)
+
+    def settle(self) -> None:
+        self._inside = {name: node for node in self.nodes for name in node.outputs if name}
+        self._weigh()
+        evaluator = Evaluator(self.scope)
+        wanted = self._frontier()
+        while wanted:
+            ask = [name for name in wanted if not self._is_hopeless(name)]
+            self.refused |= {name for name in wanted if name not in ask}
+            cone = self._cone_of(ask)
+            found = evaluator.run(cone, ask) if cone else {}
+            for name in ask:
+                if name in found and self._is_worth(name, found[name]):
+                    self.kept[name] = found[name]
+                else:
+                    self.refused.add(name)
+            wanted = [name for name in self._frontier() if name not in self.kept]
+
+    @property
+    def removed(self) -> list[Node]:
+        """Nodes whose results are stored, or read only on the way to those."""
+        needed = self._needed_nodes()
+        return [node for node in self.nodes if node.index not in needed]
+
+    def _needed_nodes(self) -> set[int]:
+        return {self._inside[name].index for name in self.refused}
+
+    def _frontier(self) -> list[str]:
+        """Values that somebody outside reads, or a node that stays; those that were refused are made by one that stays."""
+        view = self.scope.view
+        staying = self._needed_nodes()
+        inside = {node.index for node in self.nodes}
+        wanted: list[str] = []
+        for name, node in self._inside.items():
+            if name in self.refused or name in self.kept:
+                continue
+            if node.index in staying:  # another output of a node that stays is made anyway
+                continue
+            readers = view.consumers.get(name, [])
+            outside = any(reader.index not in inside or reader.index in staying for reader in readers)
+            if outside or name in self.scope.outputs:
+                wanted.append(name)
+        return wanted
+
+    def _weigh(self) -> None:
+        """For each value the bytes of the constants that it is made of, and the nodes that make it, both at most."""
+        for node in self.nodes:
+            inputs = dict.fromkeys(name for name in node.inputs if name)
+            leaf = sum(self._leaf[name] if name in self._leaf else self._bytes(name) or 0 for name in inputs)
+            cone = 1 + sum(self._cone.get(name, 0) for name in inputs)
+            for name in node.outputs:
+                if name:
+                    self._leaf[name], self._cone[name] = min(leaf, 1 << 40), min(cone, 1 << 20)
+
+    def _bytes(self, name: str) -> int | None:
+        """The bytes of a value, if its type and all its dims are known."""
+        element, dims = self.scope.element(name), self.scope.dims(name)
+        bits = element_bits(element) if element is not None else None
+        if bits is None or dims is None or not all(isinstance(dim, int) for dim in dims):
+            return None
+        return prod(dim for dim in dims if isinstance(dim, int)) * bits // 8
+
+    def _is_hopeless(self, name: str) -> bool:
+        size = self._bytes(name)
+        return size is not None and (size > _HUGE or not self._is_affordable(name, size))
+
+    def _is_worth(self, name: str, value: Value) -> bool:
+        return isinstance(value, np.ndarray) and self._is_affordable(name, _payload(value))
+
+    def _is_affordable(self, name: str, size: int) -> bool:
+        proto = self._inside[name].proto
+        if size > self.scope.options.max_size:
+            return False
+        if is_default_domain(proto) and proto.op_type in _GENERATORS and size > max(_SMALL, self._leaf[name]):
+            return False
+        return size <= max(_PER_NODE * self._cone[name], _TIMES * self._leaf[name])
+
+    def _cone_of(self, names: Iterable[str]) -> list[Node]:
+        wanted: set[int] = set()
+        pending = [self._inside[name] for name in names]
+        while pending:
+            node = pending.pop()
+            if node.index in wanted:
+                continue
+            wanted.add(node.index)
+            pending.extend(self._makers(node))
+        return [node for node in self.nodes if node.index in wanted]
+
+    def _makers(self, node: Node) -> Iterator[Node]:
+        for name in node.inputs:
+            if name in self._inside and name not in self.kept:
+                yield self._inside[name]
+
+
+def _payload(value: np.ndarray) -> int:
+    if value.dtype.kind == "O":
+        return sum(len(str(item)) for item in value.reshape(-1))
+    return value.nbytes

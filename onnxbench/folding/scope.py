@@ -1,0 +1,161 @@
+"""One graph to fold: the main graph, a body, or a local function, with what is known of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
+
+from onnxbench.core import weights
+from onnxbench.core.graph import GraphView, Node, opset_imports, plain_domain
+from onnxbench.core.model import Model
+from onnxbench.core.shapes import Shapes
+from onnxbench.core.symbolic import Size
+from onnxbench.core.values import Array
+from onnxbench.folding.constancy import constants_of
+from onnxbench.folding.options import FoldOptions
+from onnxbench.folding.stored import tensor_of
+
+#: Elements up to which the value of a constant is looked at by passes that are about sizes and conditions.
+_FEW = 4096
+
+
+@dataclass
+class Scope:
+    """A graph that passes look at, and never change: they propose.
+
+    Attributes:
+        model: the model that holds it; its external tensors stay where they are.
+        view: the graph.
+        shapes: what is known of its values; of nothing in a function, which is called with anything.
+        options: what the fold may do.
+        where: how reports name the scope; empty for the main graph.
+        function: the function whose nodes these are, if it is one.
+    """
+
+    model: Model
+    view: GraphView
+    shapes: Shapes
+    options: FoldOptions
+    where: str = ""
+    function: FunctionProto | None = None
+    _values: dict[str, Array | None] = field(default_factory=dict)
+
+    @cached_property
+    def constants(self) -> frozenset[str]:
+        """Values that are the same in every run, those of the graphs around it included."""
+        return constants_of(self.view, freeze=self.options.freeze_initializers)
+
+    @cached_property
+    def outputs(self) -> frozenset[str]:
+        return frozenset(self.view.outputs)
+
+    @property
+    def holds_initializers(self) -> bool:
+        """Whether a constant can be an initializer here; before IR version 4 each would have to be an input too."""
+        return self.function is None and self.view.model.ir_version >= 4
+
+    def opset(self, domain: str = "") -> int:
+        return self.view.opsets.get(domain, 0)
+
+    def value(self, name: str) -> Array | None:
+        """The elements of a small value that is stored: an initializer or a Constant node; None for any other."""
+        if name not in self._values:
+            self._values[name] = self._stored(name) if name in self.constants else None
+        return self._values[name]
+
+    def _stored(self, name: str) -> Array | None:
+        scope: GraphView | None = self.view
+        while scope is not None:
+            if name in scope.initializers:
+                return self._small(scope.initializers[name])
+            if name in scope.producer:
+                proto = scope.producer[name].proto
+                return self._small(tensor_of(proto)) if is_constant(proto) else None
+            scope = None if scope.isolated else scope.parent
+        return None
+
+    def _small(self, tensor: TensorProto | None) -> Array | None:
+        if tensor is None:
+            return None
+        count = 1
+        for dim in tensor.dims:
+            count *= dim
+        return weights.array(self.model, tensor) if count <= _FEW else None
+
+    def numbers(self, name: str) -> list[Size | None] | None:
+        """The elements of a small tensor of integers as far as they are known, in row-major order; None if nothing is."""
+        stored = self.value(name)
+        if stored is not None and stored.dtype.kind in "iub":
+            return [int(element) for element in stored.reshape(-1)]
+        if self.function is not None:
+            return None
+        data = self.shapes.data(name)
+        return None if data is None else list(data)
+
+    def element(self, name: str) -> int | None:
+        """The element type of a tensor, if it is known."""
+        return None if self.function is not None else self.shapes.element(name)
+
+    def dims(self, name: str) -> tuple[Size, ...] | None:
+        """The dims of a tensor, if all are known, as numbers or as expressions."""
+        found = None if self.function is not None else self.shapes.dims(name)
+        return None if found is None or any(dim is None for dim in found) else tuple(d for d in found if d is not None)
+
+
+def is_default_domain(node: NodeProto) -> bool:
+    """Whether the operator is one of ai.onnx."""
+    return plain_domain(node.domain) == ""
+
+
+def is_constant(node: NodeProto) -> bool:
+    """Whether the node is a Constant."""
+    return node.op_type == "Constant" and is_default_domain(node)
+
+
+def refers(node: NodeProto) -> bool:
+    """Whether a node takes attributes of the function that it stands in, at any depth."""
+    for attribute in node.attribute:
+        if attribute.ref_attr_name:
+            return True
+        if attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
+            graphs = [attribute.g] if attribute.type == AttributeProto.GRAPH else attribute.graphs
+            if any(refers(inner) for graph in graphs for inner in graph.node):
+                return True
+    return False
+
+
+def scopes(model: Model, shapes: Shapes, options: FoldOptions) -> Iterator[Scope]:
+    """Every graph of a model, bodies before what holds them, functions last."""
+    main = GraphView(model.proto, model.proto.graph)
+    yield from _within(Scope(model, main, shapes.of(main), options), shapes)
+    for function in model.proto.functions:
+        yield from _within(of_function(model, function, options), shapes)
+
+
+def of_function(model: Model, function: FunctionProto, options: FoldOptions) -> Scope:
+    """The scope of a function's own nodes, whose attribute references are open."""
+    graph = GraphProto(name=function.name)
+    graph.node.extend(function.node)
+    graph.input.extend(ValueInfoProto(name=name) for name in function.input)
+    graph.output.extend(ValueInfoProto(name=name) for name in function.output)
+    view = GraphView(model.proto, graph, opsets=opset_imports(function.opset_import), isolated=True)
+    return Scope(model, view, Shapes(), options, f"function {function.name}", function)
+
+
+def _within(scope: Scope, shapes: Shapes) -> Iterator[Scope]:
+    for node in scope.view.nodes:
+        if not node.proto.attribute:
+            continue
+        for label, body in scope.view.bodies(node):
+            where = f"{scope.where}/{node.label}:{label}" if scope.where else f"{node.label}:{label}"
+            known = shapes.of(body) if scope.function is None else Shapes()
+            yield from _within(Scope(scope.model, body, known, scope.options, where, scope.function), shapes)
+    yield scope
+
+
+def label_in(scope: Scope, node: Node) -> str:
+    """How reports name a node: with the body that it stands in."""
+    return f"{scope.where}/{node.label}" if scope.where else node.label

@@ -1,0 +1,118 @@
+"""Simplify a model: compute what is constant, remove what does nothing, until nothing is left to do."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+
+from onnxbench.core.attributes import subgraphs
+from onnxbench.core.counts import count_nodes
+from onnxbench.core.model import Model
+from onnxbench.core.shapes import propagate
+from onnxbench.folding import stored
+from onnxbench.folding.changes import Changes, apply
+from onnxbench.folding.options import FoldOptions
+from onnxbench.folding.passes import passes
+from onnxbench.folding.report import Folding, Removal
+from onnxbench.folding.scope import Scope, is_constant, scopes
+from onnxbench.folding.sweep import called_functions, drop_functions, sweep
+
+#: Rounds that a model may take; each opens what the one before has uncovered, such as a branch in a branch.
+_ROUNDS = 50
+
+
+def simplify(model: Model, options: FoldOptions | None = None) -> tuple[Model, Folding]:
+    """A model with fewer nodes that computes the same, and what was done.
+
+    Nothing is verified here: `folding.run` does.
+
+    Args:
+        model: not changed.
+        options: what may be done.
+    """
+    options = options or FoldOptions()
+    proto = ModelProto()
+    proto.CopyFrom(model.proto)
+    folded = dataclasses.replace(model, proto=proto)
+    report = Folding(model.label)
+    report.nodes_before, report.all_nodes_before = count_nodes(proto)
+    called = called_functions(proto)
+    if options.freeze_initializers:
+        report.removals += _freeze(proto)
+    for _ in range(_ROUNDS):
+        done = _round(folded, options)
+        report.removals += done
+        if not done:
+            break
+    report.removals += drop_functions(proto, called)
+    report.nodes_after, report.all_nodes_after = count_nodes(proto)
+    return folded, report
+
+
+def _round(model: Model, options: FoldOptions) -> list[Removal]:
+    done: list[Removal] = []
+    shapes = propagate(model, timeout=_third(options), memory=options.limits.memory)
+    for scope in scopes(model, shapes, options):
+        changes = _proposed(scope, options.skip)
+        if changes:
+            apply(changes)
+            done += changes.removals
+    if model.proto.ir_version >= 4:  # before, each initializer is an input
+        done += _store_constants(model.proto.graph)
+    if "unused" not in options.skip:
+        done += sweep(model.proto)
+    return done
+
+
+def _proposed(scope: Scope, skip: Sequence[str]) -> Changes:
+    changes = Changes(scope)
+    for entry in passes():
+        if entry.name not in skip:
+            entry.propose(changes)
+        if changes.hoists:
+            break
+    return changes
+
+
+def _store_constants(graph: GraphProto) -> list[Removal]:
+    """Turn Constant nodes into initializers, in bodies too; an output keeps the node that makes it."""
+    outputs = {value.name for value in graph.output}
+    kept: list[NodeProto] = []
+    made: list[TensorProto] = []
+    done: list[Removal] = []
+    for node in graph.node:
+        for _, body in subgraphs(node):
+            done += _store_constants(body)
+        tensor = stored.tensor_of(node) if is_constant(node) and node.output[0] not in outputs else None
+        if tensor is None:
+            kept.append(node)
+        else:
+            made.append(stored.named(tensor, node.output[0]))
+            name = node.name or node.output[0]
+            done.append(Removal("node", name, "Constant", "", "constants", "its value is stored as an initializer"))
+    if made:
+        copies = [NodeProto.FromString(node.SerializeToString()) for node in kept]
+        del graph.node[:]
+        graph.node.extend(copies)
+        graph.initializer.extend(made)
+    return done
+
+
+def _freeze(proto: ModelProto) -> list[Removal]:
+    """Let initializers that are inputs be nothing but initializers."""
+    if proto.ir_version < 4:
+        return []
+    defaults = {tensor.name for tensor in proto.graph.initializer}
+    frozen = [value for value in proto.graph.input if value.name in defaults]
+    kept = [value for value in proto.graph.input if value.name not in defaults]
+    if frozen:
+        copies = [ValueInfoProto.FromString(value.SerializeToString()) for value in kept]
+        del proto.graph.input[:]
+        proto.graph.input.extend(copies)
+    return [Removal("input", value.name, "", "", "freeze", "its default was asked to be final") for value in frozen]
+
+
+def _third(options: FoldOptions) -> float | None:
+    return options.limits.timeout / 3 if options.limits.timeout is not None else None
