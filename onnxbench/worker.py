@@ -94,7 +94,9 @@ def _ends_with(channel: socket.socket) -> Iterator[None]:
     handle = channel.fileno()
     flags = fcntl.fcntl(handle, fcntl.F_GETFL)
     fcntl.fcntl(handle, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(handle, fcntl.F_SETFL, flags | fcntl.FASYNC)  # nothing is sent meanwhile: SIGIO is the end of the channel
+    fcntl.fcntl(
+        handle, fcntl.F_SETFL, flags | fcntl.FASYNC
+    )  # nothing is sent meanwhile: SIGIO is the end of the channel
     yield
     with contextlib.suppress(OSError):  # the function may have closed it
         fcntl.fcntl(handle, fcntl.F_SETFL, flags)

@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import signal
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 
 from onnxbench.core.feed_files import write_npz
 from onnxbench.core.model import Model, save
+from onnxbench.core.scratch import Scratch
 from onnxbench.errors import UsageError, quote
 from onnxbench.isolate.command import LONGEST, run_command
 from onnxbench.runtimes.base import Limits, Runtime, Spec
@@ -89,8 +89,8 @@ class Command(Runtime):
         spill: Path | None = None,
     ) -> Outcome:
         """Write the model, and its inputs if they are asked for, and run the command on them."""
-        with tempfile.TemporaryDirectory(prefix="onnxbench-check-", ignore_cleanup_errors=True) as folder:
-            place, inputs = Path(folder, "model.onnx"), Path(folder, "inputs.npz")
+        with Scratch.temporary() as scratch:
+            place, inputs = scratch.path / "model.onnx", scratch.path / "inputs.npz"
             save(model, place)
             if self.needs_feeds:
                 write_npz(inputs, feeds)
