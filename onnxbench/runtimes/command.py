@@ -101,6 +101,8 @@ class Command(Runtime):
     def _observe(self, argv: list[str], limits: Limits) -> Outcome:
         started = time.monotonic()
         ending = run_command(argv, timeout=limits.timeout, memory=limits.memory)
+        if ending.stopped == "lost":  # somebody killed the worker, not the command
+            ending = run_command(argv, timeout=limits.timeout, memory=limits.memory)
         seconds = time.monotonic() - started
         if ending.fault:
             return Outcome("unknown", phase="start", message=f"{quote(argv[0])} cannot start: {ending.fault}")
