@@ -67,6 +67,9 @@ def reduce(request: Request) -> Reduction:
                     with interrupts.finishing(request.progress) as heard:
                         run.hand_back(report)
                     report.interrupted = report.interrupted or heard.number
+            except MachineError:  # a disk that was full has room again, and --resume goes on
+                run.journal.discard_empty()
+                raise
             except BenchError:  # nothing to go on with; after Ctrl-C there is
                 run.journal.discard()
                 raise
@@ -149,6 +152,7 @@ class _Run:
             self.journal.close()
             self.engine = search.engine
         if self.engine is None or self.engine.best is None:
+            self.journal.discard_empty()
             raise KeyboardInterrupt(report.interrupted)
         with interrupts.finishing(self.request.progress) as heard:
             self._look_again(self.engine, self._best(self.engine))
