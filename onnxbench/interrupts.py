@@ -6,7 +6,6 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from types import FrameType
 
 
@@ -38,11 +37,11 @@ def behind(error: BaseException) -> KeyboardInterrupt | None:
     return None
 
 
-@dataclass(slots=True)
 class Heard:
     """The signal that came meanwhile; 0 if none did."""
 
-    number: int = 0
+    def __init__(self) -> None:
+        self.number = 0
 
 
 @contextlib.contextmanager
