@@ -161,9 +161,15 @@ class Runtime(ABC):
             "options": self.options,
             "spill": str(spill) if spill is not None else None,
         }
-        result = isolate.call(
-            perform, (request,), timeout=limits.timeout, memory=limits.memory, interpreter=self.interpreter
-        )
+
+        def ask() -> isolate.Result:
+            return isolate.call(
+                perform, (request,), timeout=limits.timeout, memory=limits.memory, interpreter=self.interpreter
+            )
+
+        result = ask()
+        if isinstance(result, isolate.Memory) and not result.used:
+            result = ask()  # somebody killed it: the model only if it happens again
         return self.explain(_outcome(result))
 
 
