@@ -10,14 +10,12 @@ import importlib
 import io
 import os
 import pkgutil
-import signal
 import sys
-from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
 
-from onnxbench import __version__, commands
+from onnxbench import __version__, commands, interrupts
 from onnxbench.errors import BenchError, escape
 
 #: 128 + SIGPIPE, written out for systems that lack the signal.
@@ -55,12 +53,12 @@ for _module in pkgutil.iter_modules(commands.__path__):
 def main() -> NoReturn:
     """Run the command line of this process and exit."""
     _open_streams()
-    signal.signal(signal.SIGTERM, _terminate)
+    interrupts.hear()
     gc.set_threshold(100_000, 20, 50)  # graphs are many small objects, and live until the end
-    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup ignores it
-        signal.signal(signal.SIGHUP, _terminate)
     code = run()
-    if "onnx" in sys.modules:
+    if (
+        "onnx" in sys.modules or code > 128
+    ):  # an interrupt that struck inside exec() makes Python's own exit another one
         _leave(code)
     sys.exit(code)
 
@@ -104,13 +102,26 @@ def run() -> int:
         code: Any = _invoke()
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
+    except KeyboardInterrupt as stop:
+        return _interrupted(stop)
+    except BaseException as error:
+        stopped = interrupts.behind(error)
+        return _interrupted(stopped) if stopped is not None else _failed(error)
+
+
+def _interrupted(stop: KeyboardInterrupt) -> int:
+    if sys.stderr.isatty():
+        _say("\r\x1b[2K", end="")  # of a line of progress
+    error = {"code": "OB801", "message": "interrupted; nothing was written", "hint": ""}
+    return _fail(128 + interrupts.number_of(stop), error)
+
+
+def _failed(raised: BaseException) -> int:
+    """The exit code of what a command raised, after saying it."""
+    try:
+        raise raised
     except BenchError as error:
         return _fail(error.exit_code, error.to_dict())
-    except KeyboardInterrupt as stop:
-        number = stop.args[0] if stop.args else int(signal.SIGINT)
-        if sys.stderr.isatty():
-            _say("\r\x1b[2K", end="")  # of a line of progress
-        return _fail(128 + number, {"code": "OB801", "message": "interrupted; nothing was written", "hint": ""})
     except BrokenPipeError:
         return _unread()
     except SystemExit as end:
@@ -152,10 +163,6 @@ def _unread() -> int:
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is buffered yet goes somewhere
     return _SIGPIPE
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt(number)
 
 
 def _usage(error: Exception) -> int | None:

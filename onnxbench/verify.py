@@ -143,7 +143,8 @@ def feed_sets(
     """
     view = GraphView(model.proto, model.proto.graph)
     free = [name for name in _symbols(view) if name not in (dims or {})]
-    tries = _SIZES if free else _SIZES[:1]
+    nameless = _nameless(view, shapes or {})
+    tries = _SIZES if free or nameless else _SIZES[:1]
     given = runs(dims or {})
     overridden = _overridden(model, view)
     if overridden:
@@ -153,13 +154,31 @@ def feed_sets(
         size = tries[min(number, len(tries) - 1)]
         sizes = {**(dict.fromkeys(free, size) if size is not None else {}), **given[min(number, len(given) - 1)]}
         with contextlib.suppress(BenchError):
-            yield generate(view, seed=seed + number, shapes=shapes, dims=sizes, ranges=ranges)
+            wanted = {**(_sized(nameless, size) if size is not None else {}), **(shapes or {})}
+            yield generate(view, seed=seed + number, shapes=wanted, dims=sizes, ranges=ranges)
 
 
 def _symbols(view: GraphView) -> list[str]:
     """Symbols of the inputs, those that are calculated from others left out."""
     found = (dim.dim_param for kind in fed_inputs(view).values() for dim in dims_in(kind) or ())
     return [name for name in dict.fromkeys(found) if name.isidentifier()]
+
+
+def _nameless(view: GraphView, shapes: Mapping[str, Sequence[int]]) -> dict[str, list[int | None]]:
+    """Dims of inputs that have some without a name and none that is a symbol, None for the nameless."""
+    found: dict[str, list[int | None]] = {}
+    for name, kind in fed_inputs(view).items():
+        dims = dims_in(kind)
+        if dims is None or name in shapes or any(dim.dim_param for dim in dims):
+            continue
+        sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in dims]
+        if None in sizes:
+            found[name] = sizes
+    return found
+
+
+def _sized(nameless: Mapping[str, Sequence[int | None]], size: int) -> dict[str, list[int]]:
+    return {name: [size if dim is None else dim for dim in dims] for name, dims in nameless.items()}
 
 
 def _overridden(model: Model, view: GraphView) -> dict[str, Value]:

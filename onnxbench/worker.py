@@ -13,6 +13,7 @@ if __name__ == "__main__":  # started as a file: our own folder must not shadow 
 
 import array
 import contextlib
+import fcntl
 import gc
 import importlib
 import importlib.util
@@ -24,9 +25,11 @@ import socket
 import struct
 import time
 import traceback
+from collections.abc import Collection, Iterator
 from typing import Any, NoReturn
 
 _HEADER = struct.Struct("!Q")
+_SET_SUBREAPER = 36  # of prctl(2)
 _GRACE = 2.0  # seconds between the end of a worker's channel and its own
 
 
@@ -74,11 +77,29 @@ def serve(channel: socket.socket) -> None:
         call = _receive_bytes(channel)
         if call is None:
             return
-        answer = _perform(call)
+        with _ends_with(channel):
+            answer = _perform(call)
         for name in ("stdout", "stderr"):
             _flush(name)
         channel.sendall(_HEADER.pack(len(answer)))
         channel.sendall(answer)
+
+
+@contextlib.contextmanager
+def _ends_with(channel: socket.socket) -> Iterator[None]:
+    """While a call runs, end at once if the other side goes: killed together with the zygote, it leaves nobody who would."""
+    if sys.platform != "linux":
+        yield
+        return
+    handle = channel.fileno()
+    flags = fcntl.fcntl(handle, fcntl.F_GETFL)
+    fcntl.fcntl(handle, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(
+        handle, fcntl.F_SETFL, flags | fcntl.FASYNC
+    )  # nothing is sent meanwhile: SIGIO is the end of the channel
+    yield
+    with contextlib.suppress(OSError):  # the function may have closed it
+        fcntl.fcntl(handle, fcntl.F_SETFL, flags)
 
 
 def _perform(call: bytearray) -> bytes:
@@ -125,6 +146,7 @@ def zygote(control: socket.socket) -> NoReturn:
         if request is None:
             for pid in living:
                 _kill(pid)
+            end_children()
             os._exit(0)
         if request[0] == "fork":
             pid = os.fork()
@@ -137,7 +159,9 @@ def zygote(control: socket.socket) -> NoReturn:
             send(control, pid)
         else:
             living.discard(request[1])
-            send(control, _wait(request[1]))
+            ending = _wait(request[1])
+            end_children(living)  # what that one had started is ours now
+            send(control, ending)
 
 
 def _wait(pid: int) -> int | str:
@@ -175,6 +199,7 @@ def _receive_with_handles(control: socket.socket) -> tuple[Any, tuple[int, ...]]
 
 def _become_worker(channel_handle: int, log_handle: int) -> NoReturn:
     os.setsid()
+    _adopt_orphans()
     os.dup2(log_handle, 1)
     os.dup2(log_handle, 2)
     os.close(log_handle)
@@ -185,6 +210,46 @@ def _become_worker(channel_handle: int, log_handle: int) -> NoReturn:
         traceback.print_exc()
         code = 1
     os._exit(code)
+
+
+def end_children(spared: Collection[int] = ()) -> None:
+    """End the children of this process, and what becomes its child when those end: orphans, whatever their session."""
+    deadline, foreign = time.monotonic() + _GRACE, set(spared)
+    while time.monotonic() < deadline:
+        found = _children() - foreign
+        if not found:
+            return
+        for pid in found:
+            try:
+                os.kill(pid, signal.SIGKILL)
+                if os.waitpid(pid, os.WNOHANG) == (0, 0):
+                    time.sleep(0.001)
+            except OSError:  # of another user, as sudo makes them
+                foreign.add(pid)
+
+
+def _children() -> set[int]:
+    """The children of this process; none where the system does not tell."""
+    found: set[int] = set()
+    with contextlib.suppress(OSError):
+        for thread in os.listdir("/proc/self/task"):
+            with open(f"/proc/self/task/{thread}/children") as file:
+                found.update(map(int, file.read().split()))
+    return found
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of all descendants that lose theirs, instead of the system's first process."""
+    _control_process(_SET_SUBREAPER, 1)
+
+
+def _control_process(option: int, value: int) -> None:
+    """prctl(2), where there is one."""
+    if sys.platform == "linux":
+        with contextlib.suppress(Exception):
+            import ctypes
+
+            ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def _kill(pid: int) -> None:
@@ -214,7 +279,8 @@ def main() -> None:
     control = socket.socket(fileno=int(sys.argv[1]))
     setup = receive(control)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    _adopt_orphans()
     if setup["path"] is None:
         _stub_package(setup["package"])
     else:

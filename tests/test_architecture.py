@@ -18,7 +18,7 @@ FLOORS = (
     {"recording", "verify"},
     {"runtimes"},
     {"core"},
-    {"isolate", "worker", "errors", "registry"},
+    {"isolate", "worker", "errors", "interrupts", "registry"},
 )
 #: Modules that other, older interpreters import too, and what they may import besides the standard library.
 FOREIGN = {

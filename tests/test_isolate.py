@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pickle
+import resource
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from onnxbench import isolate
 from onnxbench.errors import MachineError
 from onnxbench.isolate import Crash, Error, Interpreter, Memory, Ok, Timeout, call, nursery
+from onnxbench.isolate.command import run_command
 
 PACKAGE = Path(isolate.__file__).parent.parent.parent
 
@@ -590,3 +592,84 @@ def test_what_is_no_interpreter_is_said(tmp_path, kind):
         call(add, (1, 2), interpreter=Interpreter(str(place)))
     assert caught.value.code == "OB403"
     assert call(add, (1, 2)).value == 3
+
+
+# --- what outlives
+
+
+DETACHED = """import subprocess
+quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+print(subprocess.Popen(["sleep", "600"], **quiet).pid, flush=True)"""
+#: Forks twice, as daemons do, so that nobody is left who knows it.
+DAEMON = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {DETACHED!r}])"
+
+
+def start_daemon():
+    done = subprocess.run([sys.executable, "-c", DAEMON], capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+def start_daemon_and_die(path):
+    Path(path).write_text(str(start_daemon()))
+    os._exit(9)
+
+
+@pytest.mark.parametrize("tail", ["", "; import time; time.sleep(600)", "; import os; os.abort()"])
+def test_what_a_command_starts_ends_with_it_in_any_session(tail):
+    ending = run_command([sys.executable, "-c", DAEMON + tail], timeout=2.0)
+    assert (ending.code, ending.stopped) == {"": (0, None), "; import os; os.abort()": (-signal.SIGABRT, None)}.get(
+        tail, (None, "timeout")
+    )
+    assert not is_alive(int(ending.output.split()[0]))
+
+
+def test_a_daemon_lives_as_long_as_its_worker_and_no_longer(tmp_path):
+    daemon = call(start_daemon).value
+    assert call(add, (1, 2)).value == 3
+    assert is_alive(daemon)
+    isolate.shut_down()
+    assert wait_for(lambda: not is_alive(daemon))
+    assert call(start_daemon_and_die, (str(tmp_path / "pid"),)) == Crash("exit 9")
+    assert not is_alive(read_pid(tmp_path / "pid"))
+
+
+def test_a_command_is_started_as_we_were(monkeypatch):
+    monkeypatch.setenv("OB_TEST", "set after the worker was warm")
+    code = (
+        "import os, resource, signal as s; print(os.environ['OB_TEST'], os.environ.get('OPENBLAS_NUM_THREADS'), "
+        "resource.getrlimit(resource.RLIMIT_CORE), s.getsignal(s.SIGINT) == s.default_int_handler)"
+    )
+    ending = run_command([sys.executable, "-c", code], timeout=20.0)
+    cores = resource.getrlimit(resource.RLIMIT_CORE)
+    threads = os.environ.get("OPENBLAS_NUM_THREADS")
+    assert ending.output == f"set after the worker was warm {threads} {cores} True\n"
+
+
+@pytest.mark.parametrize("victims", ["ours", "ours and the warm one"])
+def test_nothing_outlives_us_when_we_are_killed(tmp_path, victims):
+    script = (
+        "import sys, threading, tests.test_isolate as t\n"
+        "from onnxbench.isolate.command import run_command\n"
+        "busy = threading.Thread(target=t.call, args=(t.hang_noting, (sys.argv[1] + '/worker',)))\n"
+        "busy.start()\n"
+        "t.wait_for(lambda: (t.Path(sys.argv[1]) / 'worker').exists())\n"
+        "print(t.isolate._nurseries[t.isolate.HERE].process.pid, flush=True)\n"
+        "notes = f'echo $$ > {sys.argv[1]}/command; echo $! > {sys.argv[1]}/orphan'\n"
+        "run_command(['sh', '-c', f'setsid sleep 600 & {notes}; exec sleep 600'], timeout=None)\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=PACKAGE) as process:
+        assert process.stdout is not None
+        warm = int(process.stdout.readline())
+        worker, orphan = read_pid(tmp_path / "worker"), read_pid(tmp_path / "orphan")
+        assert is_alive(worker)
+        assert is_alive(orphan)
+        process.kill()
+        if victims != "ours":
+            os.kill(warm, signal.SIGKILL)
+    assert wait_for(lambda: not is_alive(worker))
+    if victims == "ours":
+        assert wait_for(lambda: not is_alive(orphan))
+    else:  # nobody is left who could end what a command had started
+        for pid in (orphan, read_pid(tmp_path / "command")):
+            os.kill(pid, signal.SIGKILL)

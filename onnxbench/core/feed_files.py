@@ -22,6 +22,10 @@ from onnxbench.errors import ModelError, UsageError, quote
 __all__ = ["check", "read", "write_data_set", "write_npz"]
 
 
+#: How an .npy file begins.
+_NPY = b"\x93NUMPY"
+
+
 def read(text: str, view: GraphView) -> dict[str, Value]:
     """The checked inputs from a file, a test data set, Polygraphy's JSON, or `script.py:function`.
 
@@ -83,6 +87,10 @@ def _only_input(path: Path, view: GraphView) -> str:
 
 def _load(path: Path) -> Any:
     try:
+        with path.open("rb") as file:
+            known = file.read(len(_NPY)) == _NPY or zipfile.is_zipfile(file)
+        if not known:  # NumPy says of such a file that it holds pickled data
+            raise ModelError("OB307", f"{quote(str(path))} is no {path.suffix} file, whatever its name says")
         return np.load(path, allow_pickle=False)
     except (ValueError, TypeError, OSError, EOFError, SyntaxError, zipfile.BadZipFile) as fault:
         raise _unreadable(path, fault) from None

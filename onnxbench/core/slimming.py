@@ -5,12 +5,9 @@ Candidates cut from a slim model share its weights, on disk and in the page cach
 
 from __future__ import annotations
 
-import atexit
 import dataclasses
 import mmap
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
-from onnxbench.core import formats, wire
+from onnxbench.core import formats, scratch, wire
+from onnxbench.core.atomic import unwritable
 from onnxbench.core.external import MARK, Weight, is_marked, locate, read, refer, stamp
 from onnxbench.core.tensors import is_external, tensors
 
@@ -168,17 +166,13 @@ def _key(payload: memoryview) -> tuple[int, bytes, bytes]:
 
 
 def _write_temporary(heavy: Sequence[TensorProto]) -> list[Weight]:
-    folder = Path(tempfile.mkdtemp(prefix="onnxbench-")).resolve()
-    atexit.register(_remove, folder, os.getpid())
-    file = folder / "weights.data"
+    file = scratch.until_exit() / "weights.data"
     places: list[tuple[int, int]] = []
-    with file.open("wb") as opened:
-        for tensor in heavy:
-            opened.seek(-opened.tell() % 64, os.SEEK_CUR)
-            places.append((opened.tell(), opened.write(tensor.raw_data)))
+    try:
+        with file.open("wb") as opened:
+            for tensor in heavy:
+                opened.seek(-opened.tell() % 64, os.SEEK_CUR)
+                places.append((opened.tell(), opened.write(tensor.raw_data)))
+    except OSError as error:
+        raise unwritable(file, error) from None
     return [Weight(file, offset, length) for offset, length in places]
-
-
-def _remove(folder: Path, owner: int) -> None:
-    if os.getpid() == owner:  # a forked worker that ends must not take the weights from its parent
-        shutil.rmtree(folder, ignore_errors=True)

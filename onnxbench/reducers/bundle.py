@@ -17,6 +17,7 @@ from onnxbench.core.data_set import write_data_set
 from onnxbench.core.feed_files import write_npz
 from onnxbench.core.graph import GraphView
 from onnxbench.core.model import Model, save
+from onnxbench.core.scratch import DRAFT, Scratch
 from onnxbench.core.text import readable
 from onnxbench.core.values import Value
 from onnxbench.errors import MachineError, SafetyStop, UsageError, quote
@@ -79,15 +80,16 @@ class Draft:
         self.place, self.said = place, ""
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
-            self.folder = Path(tempfile.mkdtemp(prefix=".onnxbench-", dir=place.parent))
+            self._scratch = Scratch.within(place.parent, DRAFT)
         except OSError as error:
             raise unwritable(place, error) from None
+        self.folder = self._scratch.path
 
     def __enter__(self) -> Draft:
         return self
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._scratch.remove()
 
     def write(self, contents: Contents) -> None:
         """Everything but the reports."""

@@ -53,11 +53,13 @@ def hand_back(request: Request, proof: Proof, best: Found, report: Reduction, mo
                 raise bundle.unconfirmed(request.model.label, draft.said)
             report.confirmed = True
             if report.status == "minimal":
-                more.journal.move(draft.folder / "journal.jsonl")
+                more.journal.copy(draft.folder / "journal.jsonl")
             if more.near is not None:
                 draft.add_passing(more.near)
                 report.passing = Passing(more.near.differs, not more.near.fed_alike)
             _publish(request, draft, report, best, more.outline)
+            if report.status == "minimal":
+                more.journal.discard()
     if request.output is not None:
         save(best.piece.model, request.output, force=request.force, allow_lossy=request.allow_lossy)
         report.output = request.output

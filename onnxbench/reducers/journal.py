@@ -5,6 +5,7 @@ A verdict is looked up by what the candidate is: its model and inputs. The first
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -17,7 +18,7 @@ import numpy as np
 from onnxbench.core.atomic import unwritable
 from onnxbench.core.model import Model
 from onnxbench.core.values import Value
-from onnxbench.errors import UsageError, quote
+from onnxbench.errors import MachineError, UsageError, quote
 
 SCHEMA = "onnxbench.journal/1"
 _NAME = 200  # characters of a bundle's name in its journal's
@@ -92,22 +93,42 @@ class Journal:
             raise unwritable(self.path, error) from None
 
     def close(self) -> None:
-        """Keep the file, for the search may go on."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        """Keep the file, for the search may go on.
 
-    def move(self, target: Path) -> None:
-        """Put the file of a search that has ended into its bundle."""
+        Raises:
+            MachineError: OB402 if what was not yet written cannot be.
+        """
+        file, self._file = self._file, None  # one that cannot be written is not tried again
+        if file is None:
+            return
+        try:
+            file.close()
+        except OSError as error:
+            assert self.path is not None
+            raise unwritable(self.path, error) from None
+
+    def copy(self, target: Path) -> None:
+        """Put the file of a search that has ended into its bundle; it stays until the bundle is in its place."""
         self.close()
-        if self.path is not None and self.path.exists():
-            shutil.move(self.path, target)
+        if self.path is None or not self.path.exists():
+            return
+        try:
+            shutil.copyfile(self.path, target)
+        except OSError as error:
+            raise unwritable(self.path, error) from None
+
+    def discard_empty(self) -> None:
+        """Remove the file if it holds no verdict."""
+        if not self.known:
+            self.discard()
 
     def discard(self) -> None:
         """Remove the file, for there is nothing to go on with; one that was refused is of another search, and stays."""
-        self.close()
+        with contextlib.suppress(MachineError):  # it goes anyway
+            self.close()
         if self.path is not None and self._begun:
-            self.path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # the error that ended the search is the one to tell
+                self.path.unlink(missing_ok=True)
 
 
 def beside(bundle: Path) -> Path:

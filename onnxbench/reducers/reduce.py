@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import signal
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from onnxbench import interrupts
 from onnxbench.core.counts import count_nodes, stored_bytes
 from onnxbench.core.graph import draws
 from onnxbench.core.model import Model, save
 from onnxbench.core.saving import refuse_losses, refuse_target
+from onnxbench.core.scratch import Scratch
 from onnxbench.core.slimming import slim
 from onnxbench.errors import BenchError, MachineError
 from onnxbench.reducers import bundle
@@ -56,15 +56,20 @@ def reduce(request: Request) -> Reduction:
     _refuse_outputs(request)
     started = time.monotonic()
     model = slim(request.model)
-    with tempfile.TemporaryDirectory(prefix="onnxbench-") as workspace:
-        run = _Run(request, Path(workspace), model)
+    with Scratch.temporary() as workspace:
+        run = _Run(request, workspace.path, model)
         report = run.start()
         if report.status != "not-reproduced" and not request.only_prove:
             try:
                 run.search(report)
                 report.seconds = round(time.monotonic() - started, 3)
                 if report.status != "localized":
-                    run.hand_back(report)
+                    with interrupts.finishing(request.progress) as heard:
+                        run.hand_back(report)
+                    report.interrupted = report.interrupted or heard.number
+            except MachineError:  # a disk that was full has room again, and --resume goes on
+                run.journal.discard_empty()
+                raise
             except BenchError:  # nothing to go on with; after Ctrl-C there is
                 run.journal.discard()
                 raise
@@ -140,17 +145,22 @@ class _Run:
             if report.status == "minimal":
                 self._shrink(search, course)
         except KeyboardInterrupt as stop:
-            report.interrupted = stop.args[0] if stop.args else int(signal.SIGINT)
+            report.interrupted = interrupts.number_of(stop)
         except BudgetSpent:
             report.notes.append("the search has taken what it was given, and was stopped")
         finally:
             self.journal.close()
             self.engine = search.engine
         if self.engine is None or self.engine.best is None:
+            self.journal.discard_empty()
             raise KeyboardInterrupt(report.interrupted)
-        self._look_again(self.engine, self._best(self.engine))
-        self._describe(report, search)
-        if report.status == "minimal":
+        with interrupts.finishing(self.request.progress) as heard:
+            self._look_again(self.engine, self._best(self.engine))
+            self._describe(report, search)
+        report.interrupted = report.interrupted or heard.number
+        if not report.interrupted:
+            self._go_along(report, search)
+        if not report.interrupted and report.status == "minimal":
             self._explain(report, self.engine)
 
     def _head(self, report: Reduction) -> dict[str, object]:
@@ -185,6 +195,13 @@ class _Run:
         passes = choose_passes(request.passes, anonymize=request.anonymize)
         shrink(found, engine.oracle, passes, course, time.monotonic() - self.began, self.shrunk)
 
+    def _go_along(self, report: Reduction, search: Search) -> None:
+        try:
+            if report.suspects:
+                _add_along(report, search)
+        except KeyboardInterrupt as stop:
+            report.interrupted = interrupts.number_of(stop)
+
     def _explain(self, report: Reduction, engine: Engine) -> None:
         try:
             report.slowness = how_slow(report, self.request, self.model, self._best(engine))
@@ -194,7 +211,7 @@ class _Run:
             self.near = self._nearest_passing(engine)
             self.around = WayAround(self.request, self.proof, self.model, report).find()
         except KeyboardInterrupt as stop:  # the reproducer is there, and goes back
-            report.interrupted = stop.args[0] if stop.args else int(signal.SIGINT)
+            report.interrupted = interrupts.number_of(stop)
 
     def _nearest_passing(self, engine: Engine) -> Near | None:
         if self.request.bundle is None or self.request.anonymize or self.shrunk is None:
@@ -225,8 +242,6 @@ class _Run:
         report.checks = self.asked or oracle.checks
         report.shrink_checks = oracle.checks - report.checks
         report.suspects = [Suspect.of(suspicion.nodes, suspicion.isolated) for suspicion in search.suspicions]
-        if report.suspects and not report.interrupted:
-            _add_along(report, search)
         report.culprits = [Culprit.of(node) for node in best.nodes]
         report.differences = [difference.to_dict() for difference in best.answer.differences]
         if best.answer.outcome is not None and not best.answer.outcome.ok:

@@ -184,8 +184,11 @@ class Batch:
         with self._lock:
             self._done[key] = row
             line = json.dumps({"key": key, "model": row.model, "code": row.code, "report": row.report})
-            with self._file.open("a", encoding="utf-8") as file:
-                file.write(line + "\n")
+            try:
+                with self._file.open("a", encoding="utf-8") as file:
+                    file.write(line + "\n")
+            except OSError as error:
+                raise unwritable(self._file, error) from None
 
 
 def _state(model: str) -> str:

@@ -162,10 +162,16 @@ class Runtime(ABC):
             "options": self.options,
             "spill": str(spill) if spill is not None else None,
         }
+
+        def ask() -> isolate.Result:
+            return isolate.call(
+                perform, (request,), timeout=limits.timeout, memory=limits.memory, interpreter=self.interpreter
+            )
+
         started = time.monotonic()
-        result = isolate.call(
-            perform, (request,), timeout=limits.timeout, memory=limits.memory, interpreter=self.interpreter
-        )
+        result = ask()
+        if isinstance(result, isolate.Memory) and not result.used:
+            result = ask()  # somebody killed it: the model only if it happens again
         return self.explain(_outcome(result, time.monotonic() - started))
 
 

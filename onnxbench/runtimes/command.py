@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shlex
 import signal
-import subprocess
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from onnxbench.core.feed_files import write_npz
 from onnxbench.core.model import Model, save
+from onnxbench.core.scratch import Scratch
 from onnxbench.errors import UsageError, quote
-from onnxbench.isolate.memory import resident
+from onnxbench.isolate.command import LONGEST, run_command
 from onnxbench.runtimes.base import Limits, Runtime, Spec
 from onnxbench.runtimes.outcome import Outcome
 
 #: Exit codes that say nothing of the model: cannot tell, cannot be run, not found.
 _CANNOT_TELL, _CANNOT_START = 125, (126, 127)
-_LONGEST = 64 << 10  # bytes of a command's output that are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,35 +89,29 @@ class Command(Runtime):
         spill: Path | None = None,
     ) -> Outcome:
         """Write the model, and its inputs if they are asked for, and run the command on them."""
-        with tempfile.TemporaryDirectory(prefix="onnxbench-check-", ignore_cleanup_errors=True) as folder:
-            place, inputs = Path(folder, "model.onnx"), Path(folder, "inputs.npz")
+        with Scratch.temporary() as scratch:
+            place, inputs = scratch.path / "model.onnx", scratch.path / "inputs.npz"
             save(model, place)
             if self.needs_feeds:
                 write_npz(inputs, feeds)
             filled = {"{model}": str(place), "{inputs}": str(inputs)}
             argv = [_filled(part, filled) for part in self.options["argv"]]
-            with tempfile.TemporaryFile() as log:
-                return self._observe(argv, log, limits or Limits())
+            return self._observe(argv, limits or Limits())
 
-    def _observe(self, argv: list[str], log: Any, limits: Limits) -> Outcome:
+    def _observe(self, argv: list[str], limits: Limits) -> Outcome:
         started = time.monotonic()
-        try:
-            process = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-            )
-        except OSError as error:
-            reason = f"{quote(argv[0])} cannot start: {error.strerror or error}"
-            return Outcome("unknown", phase="start", message=reason)
-        try:
-            stopped = _wait(process, limits, started)
-        finally:
-            _end(process)
+        ending = run_command(argv, timeout=limits.timeout, memory=limits.memory)
+        if ending.stopped == "lost":  # somebody killed the worker, not the command
+            ending = run_command(argv, timeout=limits.timeout, memory=limits.memory)
         seconds = time.monotonic() - started
-        log.seek(max(0, log.seek(0, os.SEEK_END) - _LONGEST))
-        output = log.read().decode("utf-8", "replace")
-        if stopped is not None:
-            return Outcome(stopped, seconds=seconds, output=output)
-        return self._outcome(process.returncode, output, seconds)
+        if ending.fault:
+            return Outcome("unknown", phase="start", message=f"{quote(argv[0])} cannot start: {ending.fault}")
+        if ending.stopped == "lost":
+            return Outcome("unknown", phase="run", message="the process that ran it was killed")
+        if ending.stopped is not None:
+            return Outcome(ending.stopped, seconds=seconds, output=ending.output)
+        assert ending.code is not None
+        return self._outcome(ending.code, ending.output, seconds)
 
     def _outcome(self, code: int, output: str, seconds: float) -> Outcome:
         lines = [line.strip() for line in output.splitlines() if line.strip()]
@@ -140,33 +131,11 @@ class Command(Runtime):
         argv = [str(Path(part).absolute()) if Path(part).is_file() else part for part in self.options["argv"]]
         argv[0] = self.options["argv"][0] if os.sep not in self.options["argv"][0] else argv[0]
         chosen = (self.criterion.codes, self.criterion.pattern, self.criterion.anything)
-        return _SCRIPT.format(argv=argv, cwd=str(Path.cwd()), criterion=chosen, longest=_LONGEST)
+        return _SCRIPT.format(argv=argv, cwd=str(Path.cwd()), criterion=chosen, longest=LONGEST)
 
 
 def _filled(part: str, values: Mapping[str, str]) -> str:
     return re.sub(r"\{model\}|\{inputs\}", lambda found: values[found.group()], part)
-
-
-def _wait(process: subprocess.Popen[bytes], limits: Limits, started: float) -> Literal["timeout", "memory"] | None:
-    """What the command had to be stopped for: None if it ended by itself."""
-    pause = 0.001
-    while process.poll() is None:
-        if limits.timeout is not None and time.monotonic() - started > limits.timeout:
-            return "timeout"
-        if limits.memory is not None and resident(process.pid) > limits.memory:
-            return "memory"
-        time.sleep(pause)
-        pause = min(0.02, pause * 1.5)
-    return None
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the command, and what it has started."""
-    with contextlib.suppress(OSError, AttributeError):
-        os.killpg(process.pid, signal.SIGKILL)
-    if process.poll() is None:
-        process.kill()
-    process.wait()
 
 
 _SCRIPT = """\

@@ -152,3 +152,44 @@ def test_a_bug_of_ours_saves_its_traceback(tmp_path):
     saved = next(tmp_path.glob("onnxbench-bug-*.txt"))
     assert str(saved) in error["hint"]
     assert "in survey" in saved.read_text()
+
+
+SWALLOWED = """
+    try:
+        raise KeyboardInterrupt(15)
+    except KeyboardInterrupt:
+        raise ImportError('initialization failed') from None
+"""
+
+
+@pytest.mark.parametrize("strike", [SWALLOWED, "exec('raise KeyboardInterrupt(15)')"], ids=["import", "exec"])
+def test_an_interrupt_is_one_whatever_is_made_of_it(strike):
+    """Native modules answer one with an ImportError; Python itself ends by SIGINT after one inside exec."""
+    script = (
+        "import onnxbench.runtimes.find as place, onnxbench.cli, sys\n"
+        f"def survey():\n    {strike}\n"
+        "place.survey = survey\n"
+        "sys.argv = ['onnxbench', 'runtimes', '--json']\n"
+        "onnxbench.cli.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, json.loads(done.stdout)["error"]["code"]) == (143, "OB801")
+    assert done.stderr == "error[OB801]: interrupted; nothing was written\n"
+
+
+def test_an_interrupt_before_the_command_line_is_there():
+    script = (
+        "import builtins, sys\n"
+        "real = builtins.__import__\n"
+        "def strike(name, *rest, **more):\n"
+        "    if name == 'typer':\n"
+        "        raise KeyboardInterrupt\n"
+        "    return real(name, *rest, **more)\n"
+        "from onnxbench.__main__ import main\n"
+        "builtins.__import__ = strike\n"
+        "sys.argv = ['onnxbench', 'runtimes', '--json']\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, json.loads(done.stdout)["error"]["code"]) == (130, "OB801")
+    assert done.stderr == "error[OB801]: interrupted; nothing was written\n"

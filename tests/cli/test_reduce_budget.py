@@ -86,6 +86,27 @@ def test_ctrl_c_keeps_the_best_and_resume_goes_on(bench, slow, tmp_path):
     assert (more.returncode, json.loads(more.stdout)["nodes_after"]) == (0, 2)
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_while_the_result_is_confirmed_waits_for_it_and_a_second_does_not(slow, tmp_path, times):
+    command = [sys.executable, "-m", "onnxbench", *map(str, slow)]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert any(line.startswith("confirming") for line in process.stderr)
+        process.send_signal(signal.SIGINT)
+        assert "interrupted" in process.stderr.readline()
+        if times == 2:
+            process.send_signal(signal.SIGINT)
+        said = json.loads(process.communicate()[0])
+    assert process.returncode == 130
+    if times == 1:
+        assert (said["interrupted"], said["confirmed"], said["nodes_after"]) == (2, True, 2)
+        assert {"repro.py", "report.json"} <= {path.name for path in (tmp_path / "out").iterdir()}
+    else:
+        assert said["error"]["code"] == "OB801"
+        assert {path.name for path in tmp_path.glob("*out*")} == {"out.journal"}
+    assert not list(tmp_path.glob(".onnxbench*"))
+
+
 def test_resume_refuses_another_reduction(bench, slow, tmp_path):
     none = bench(*slow, "--resume")
     assert (none.returncode, json.loads(none.stdout)["error"]["code"]) == (2, "OB207")

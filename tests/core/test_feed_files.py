@@ -189,3 +189,13 @@ def test_check_keeps_scalars_scalar_and_takes_the_other_byte_order():
     view = tensors(x=(TensorProto.FLOAT, []))
     checked = check({"x": np.array(1, ">f4")}, view)["x"]
     assert (checked.shape, checked.dtype) == ((), np.dtype(np.float32))
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".npy"])
+@pytest.mark.parametrize("data", [b"", b"hello there", b"PK\x03\x04 cut short", b"\x80\x04N."])
+def test_a_file_that_is_none_of_numpys_is_called_that(tmp_path, small, suffix, data):
+    place = tmp_path / f"junk{suffix}"
+    place.write_bytes(data)
+    with pytest.raises(ModelError, match=f"is no {suffix} file") as caught:
+        read(str(place), small)
+    assert caught.value.code == "OB307"

@@ -8,7 +8,7 @@ from onnxbench.core.difference import Difference
 from onnxbench.errors import ModelError
 from onnxbench.reducers.measure import digits, oddness, size
 from onnxbench.reducers.oracle import Answer
-from onnxbench.reducers.passes import Pass, catalogue
+from onnxbench.reducers.passes import Pass, catalogue, operands
 from onnxbench.reducers.reproducer import Reproducer
 from onnxbench.reducers.settle import Settler
 from onnxbench.reducers.shrink import Shrinker
@@ -160,3 +160,10 @@ def test_every_pass_is_found_once_and_says_what_it_does():
     assert len({entry.name for entry in passes}) == len(passes) >= 13
     assert all(entry.sentence and entry.sentence[0].islower() and entry.sentence[-1] != "." for entry in passes)
     assert [entry.name for entry in passes if entry.last] == ["scramble", "metadata", "names"]
+
+
+@pytest.mark.parametrize("version", [2**31, 2**62, -(2**40)])
+def test_operands_of_an_opset_that_no_operator_can_have(version):
+    planted = model(RELU).proto
+    planted.opset_import[0].version = version
+    assert not list(operands._optional(planted))

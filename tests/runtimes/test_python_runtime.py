@@ -121,3 +121,21 @@ def test_the_script_computes_the_same(tmp_path):
     exec(find(f"python:{file}:f").script(), names)
     outputs = names["run"](str(tmp_path / "m.onnx"), {"x": X})
     assert (outputs["y"].tolist(), outputs["n"]) == ([2, 4], 5)
+
+
+KILLED = """import os, pathlib, signal
+def f(feeds):
+    with pathlib.Path(__file__).with_name("runs").open("a") as runs:
+        runs.write(".")
+        if runs.tell() <= {times}:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return {{'y': -feeds['x']}}
+"""
+
+
+def test_a_worker_that_somebody_kills_once_says_nothing_of_the_model(outcome):
+    assert outcome(KILLED.format(times=1)).kind == "ok"
+
+
+def test_a_worker_that_is_killed_again_ran_out_of_memory(outcome):
+    assert outcome(KILLED.format(times=9)).kind == "memory"

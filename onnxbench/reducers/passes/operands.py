@@ -42,7 +42,7 @@ def schema_of(node: NodeProto, version: int) -> defs.OpSchema | None:
     """The operator's definition; None for one that this onnx does not know."""
     try:
         return defs.get_schema(node.op_type, version, plain_domain(node.domain))
-    except defs.SchemaError:
+    except (defs.SchemaError, TypeError):  # TypeError: an opset that is no C int
         return None
 
 
