@@ -175,9 +175,12 @@ class Search:
     def _question(self) -> Oracle:
         request, proof = self.request, self.proof
         assert proof.signature is not None
+        judge = next((runtime for runtime in request.trusted if str(runtime) == proof.judge), None)
+        if judge is not None and proof.signature.kind != "slow":
+            judge = judge.cheap()
         return Oracle(
             request.suspect.cheap() if proof.cheap else request.suspect,
-            next((runtime.cheap() for runtime in request.trusted if str(runtime) == proof.judge), None),
+            judge,
             proof.signature,
             proof.fault,
             proof.names,
