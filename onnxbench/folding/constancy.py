@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 from onnx import NodeProto
 
 from onnxbench.core.attributes import subgraphs
-from onnxbench.core.graph import GraphView, Node, call_key, draws
+from onnxbench.core.graph import FunctionKey, GraphView, Node, call_key, draws
 
 #: Of operators of other domains nobody knows whether equal inputs give equal outputs.
 _KNOWN_DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
@@ -42,26 +42,33 @@ def _constants(view: GraphView, freeze: bool) -> frozenset[str]:
 
 
 def is_deterministic(view: GraphView, node: Node) -> bool:
-    """Whether equal inputs give equal outputs, whatever the node holds or calls; not told of operators nobody knows."""
-    return _is_steady(view, node.proto, ())
+    """Whether equal inputs give equal outputs, whatever the node holds or calls; not told of operators nobody knows.
+
+    A node that takes attributes of the function that it stands in gives something else in each call.
+    """
+    if any(attribute.ref_attr_name for attribute in node.proto.attribute):
+        return False
+    return _is_steady(view, node.proto)
 
 
-def _is_steady(view: GraphView, node: NodeProto, calling: tuple[object, ...]) -> bool:
-    if draws(node) or any(attribute.ref_attr_name for attribute in node.attribute):
+_steady: WeakKeyDictionary[GraphView, dict[FunctionKey, bool]] = WeakKeyDictionary()
+
+
+def _is_steady(view: GraphView, node: NodeProto) -> bool:
+    if draws(node):
         return False
     key = call_key(node)
-    function = view.functions.get(key)
-    if function is not None:
-        inside = () if key in calling else function.node
-        return key not in calling and all(_is_steady_inside(view, inner, (*calling, key)) for inner in inside)
+    if key in view.functions:
+        return _is_function_steady(view, key)
     if node.domain not in _KNOWN_DOMAINS:
         return False
-    return all(_is_steady(view, inner, calling) for _, graph in subgraphs(node) for inner in graph.node)
+    return all(_is_steady(view, inner) for _, graph in subgraphs(node) for inner in graph.node)
 
 
-def _is_steady_inside(view: GraphView, node: NodeProto, calling: tuple[object, ...]) -> bool:
-    """The same in a function, where attributes may refer to those of the call."""
-    if not any(attribute.ref_attr_name for attribute in node.attribute):
-        return _is_steady(view, node, calling)
-    bare = NodeProto(op_type=node.op_type, domain=node.domain, overload=node.overload, input=node.input)
-    return _is_steady(view, bare, calling)
+def _is_function_steady(view: GraphView, key: FunctionKey) -> bool:
+    """Told once for each function: thirty that call each other twice have more calls than anybody can follow."""
+    known = _steady.setdefault(view, {})
+    if key not in known:
+        known[key] = False  # while it is being told: one that calls itself is not steady
+        known[key] = all(_is_steady(view, inner) for inner in view.functions[key].node)
+    return known[key]

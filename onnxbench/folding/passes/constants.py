@@ -154,12 +154,12 @@ class _Plan:
                 continue
             wanted.add(node.index)
             pending.extend(self._makers(node))
-        return [node for node in self.nodes if node.index in wanted]
+        return [node for node in self.scope.view.order if node.index in wanted]
 
     def _makers(self, node: Node) -> Iterator[Node]:
-        for name in node.inputs:
-            if name in self._inside and name not in self.kept:
-                yield self._inside[name]
+        """The nodes that make what a node reads, Constants included."""
+        view = self.scope.view
+        return (view.producer[name] for name in node.inputs if name in view.producer)
 
 
 def _payload(value: np.ndarray) -> int:
