@@ -16,7 +16,7 @@ def duplicates(changes: Changes) -> None:
     """Equal are operator, inputs, attributes and which outputs are made; random operators never are."""
     scope = changes.scope
     first: dict[object, Node] = {}
-    for node in scope.view.order:
+    for node in scope.view.nodes:  # in file order: the first stands before all that read the others
         if not changes.is_open(node) or not any(node.outputs) or refers(node.proto):
             continue
         if not is_constant(node.proto) and not is_deterministic(scope.view, node):
