@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -29,7 +29,8 @@ class Scope:
     Attributes:
         model: the model that holds it; its external tensors stay where they are.
         view: the graph.
-        shapes: what is known of its values; of nothing in a function, which is called with anything.
+        known: gives what is known of values, which takes a walk over the model; of nothing in a function, which is called
+            with anything.
         options: what the fold may do.
         where: how reports name the scope; empty for the main graph.
         function: the function whose nodes these are, if it is one.
@@ -37,7 +38,7 @@ class Scope:
 
     model: Model
     view: GraphView
-    shapes: Shapes
+    known: Callable[[], Shapes]
     options: FoldOptions
     where: str = ""
     function: FunctionProto | None = None
@@ -51,6 +52,11 @@ class Scope:
     @cached_property
     def outputs(self) -> frozenset[str]:
         return frozenset(self.view.outputs)
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        """What is known of the scope's values."""
+        return self.known().of(self.view)
 
     @property
     def holds_initializers(self) -> bool:
@@ -127,12 +133,11 @@ def refers(node: NodeProto) -> bool:
     return False
 
 
-def scopes(model: Model, shapes: Shapes, options: FoldOptions) -> Iterator[Scope]:
+def scopes(model: Model, known: Callable[[], Shapes], options: FoldOptions) -> Iterator[Scope]:
     """Every graph of a model, bodies before what holds them, functions last."""
-    main = GraphView(model.proto, model.proto.graph)
-    yield from _within(Scope(model, main, shapes.of(main), options), shapes)
+    yield from _within(Scope(model, GraphView(model.proto, model.proto.graph), known, options))
     for function in model.proto.functions:
-        yield from _within(of_function(model, function, options), shapes)
+        yield from _within(of_function(model, function, options))
 
 
 def of_function(model: Model, function: FunctionProto, options: FoldOptions) -> Scope:
@@ -142,17 +147,16 @@ def of_function(model: Model, function: FunctionProto, options: FoldOptions) -> 
     graph.input.extend(ValueInfoProto(name=name) for name in function.input)
     graph.output.extend(ValueInfoProto(name=name) for name in function.output)
     view = GraphView(model.proto, graph, opsets=opset_imports(function.opset_import), isolated=True)
-    return Scope(model, view, Shapes(), options, f"function {function.name}", function)
+    return Scope(model, view, Shapes, options, f"function {function.name}", function)
 
 
-def _within(scope: Scope, shapes: Shapes) -> Iterator[Scope]:
+def _within(scope: Scope) -> Iterator[Scope]:
     for node in scope.view.nodes:
         if not node.proto.attribute:
             continue
         for label, body in scope.view.bodies(node):
             where = f"{scope.where}/{node.label}:{label}" if scope.where else f"{node.label}:{label}"
-            known = shapes.of(body) if scope.function is None else Shapes()
-            yield from _within(Scope(scope.model, body, known, scope.options, where, scope.function), shapes)
+            yield from _within(Scope(scope.model, body, scope.known, scope.options, where, scope.function))
     yield scope
 
 
