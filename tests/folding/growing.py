@@ -108,7 +108,21 @@ def _sizes(g: Garden) -> None:
         number = g.draw(st.sampled_from([1, 2, 3, 4, -2]))
         size = g.add(op, [size, g.ints(number)])  # type: ignore[arg-type]
     kind = g.draw(st.sampled_from([1, 6, 9, 11, 3]))
-    g.full.append(g.add("Add", [g.pick(g.full), g.add("Cast", [g.add("Cast", [size], to=kind), ], to=1)]))
+    g.full.append(
+        g.add(
+            "Add",
+            [
+                g.pick(g.full),
+                g.add(
+                    "Cast",
+                    [
+                        g.add("Cast", [size], to=kind),
+                    ],
+                    to=1,
+                ),
+            ],
+        )
+    )
 
 
 def _idle(g: Garden) -> None:
@@ -173,7 +187,10 @@ def _loop(g: Garden) -> None:
             helper.make_tensor_value_info(f"{prefix}go", BOOL, []),
             helper.make_tensor_value_info(state, FLOAT, [None, None]),
         ],
-        [helper.make_tensor_value_info(f"{prefix}still", BOOL, []), helper.make_tensor_value_info(last, FLOAT, [None, None])],
+        [
+            helper.make_tensor_value_info(f"{prefix}still", BOOL, []),
+            helper.make_tensor_value_info(last, FLOAT, [None, None]),
+        ],
         initializer=inner.initializers,
     )
     count, on = g.constant(np.array(trips, np.int64)), g.constant(np.array(True))
@@ -239,7 +256,10 @@ def models(draw: Draw) -> ModelProto:
     own = {name for node in g.nodes for name in node.output}
     ends = [name if name in own else g.add("Identity", [name]) for name in chosen]  # type: ignore[attr-defined]
     shapes = {True: [4], False: [None, None]}
-    outputs = [helper.make_tensor_value_info(end, FLOAT, shapes[name in g.rows]) for end, name in zip(ends, chosen, strict=True)]  # type: ignore[call-overload]
+    outputs = [
+        helper.make_tensor_value_info(end, FLOAT, shapes[name in g.rows])
+        for end, name in zip(ends, chosen, strict=True)
+    ]  # type: ignore[call-overload]
     graph = helper.make_graph(g.nodes, "grown", inputs, outputs, initializer=g.initializers)
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
     return helper.make_model(graph, opset_imports=opsets, functions=_functions(), ir_version=8)
