@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from onnx import ModelProto, TensorProto
 
 from onnxbench import isolate
@@ -21,7 +23,13 @@ def fault(model: Model, *, timeout: float | None = 20.0, memory: int | None = No
     hollow = ModelProto()
     hollow.CopyFrom(model.proto)
     _hollow(hollow)
-    result = isolate.call_light(run_checker, (hollow.SerializeToString(),), timeout=timeout, memory=memory)
+    return _asked(run_checker, hollow, timeout, memory)
+
+
+def _asked(
+    checker: Callable[[bytes], None], proto: ModelProto, timeout: float | None, memory: int | None
+) -> str | None:
+    result = isolate.call_light(checker, (proto.SerializeToString(),), timeout=timeout, memory=memory)
     match result:
         case isolate.Ok():
             return None
@@ -31,6 +39,24 @@ def fault(model: Model, *, timeout: float | None = 20.0, memory: int | None = No
             return f"the checker dies with {result.signal}"
         case _:
             return NO_ANSWER
+
+
+def full_fault(model: Model, *, timeout: float | None = 20.0, memory: int | None = None) -> str | None:
+    """The first complaint of the checker, or of strict type inference after it (`full_check`); None if there is none.
+
+    Neither gets weights that lie in other files, but for small ones, which may be shapes.
+
+    Raises:
+        ModelError: OB304 if such a small one is not to be had.
+    """
+    if not any(is_external(tensor) for tensor in tensors(model.proto)):
+        return _asked(run_full_checker, model.proto, timeout, memory)
+    complaint = fault(model, timeout=timeout, memory=memory)
+    if complaint is not None:
+        return complaint
+    from onnxbench.core.shape_rules.light import lighten
+
+    return _asked(run_strict_types, lighten(model), timeout, memory)
 
 
 def declared(model: Model) -> Model:
@@ -53,6 +79,20 @@ def run_checker(serialized: bytes) -> None:
     from onnx import checker
 
     checker.check_model(serialized)
+
+
+def run_full_checker(serialized: bytes) -> None:
+    """ONNX's checker with strict inference, on a serialized model; for a worker."""
+    from onnx import checker
+
+    checker.check_model(serialized, full_check=True)
+
+
+def run_strict_types(serialized: bytes) -> None:
+    """The inference of ONNX's full check alone; for a worker."""
+    from onnx import shape_inference
+
+    shape_inference.infer_shapes(ModelProto.FromString(serialized), check_type=True, strict_mode=True)
 
 
 def _hollow(model: ModelProto) -> None:
