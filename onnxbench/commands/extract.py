@@ -107,8 +107,11 @@ def extract(
     nothing else tells the type of a value.
     """
     from onnxbench import isolate
+    from onnxbench.core.native import BARE
 
-    isolate.warm_up(isolate.HERE if with_data else isolate.LIGHT)  # while everything else is imported
+    isolate.warm_up(BARE)  # while everything else is imported
+    if with_data:
+        isolate.warm_up(isolate.HERE)
     from onnxbench.commands import _parse
     from onnxbench.commands._each import each
     from onnxbench.commands._targets import Target, targets
@@ -190,21 +193,25 @@ def _refuse_shared_data(jobs: Sequence[Target]) -> None:
         )
 
 
+def _refuse_data(job: Target) -> None:
+    from onnxbench.extracting.data import Data, refuse_folder
+
+    refuse_folder(Path(job.output).absolute().parent / Data.FOLDER, job.force)
+
+
 def _extract(job: Target, request: ExtractRequest, feeds: Callable[[Model], Feeds], *, allow_lossy: bool) -> Extraction:
     from onnxbench.core.model import load, save
     from onnxbench.core.saving import refuse_losses, refuse_target
     from onnxbench.errors import escape
-    from onnxbench.extracting.data import FOLDER, refuse_folder
     from onnxbench.extracting.embedding import embed_few
     from onnxbench.extracting.extract import extract_model
 
     model = load(job.source)
     written = job.output not in ("", "-")
-    folder = Path(job.output).absolute().parent / FOLDER
     if written:
         refuse_target(Path(job.output).absolute(), job.force)
         if request.with_data:
-            refuse_folder(folder, job.force)
+            _refuse_data(job)
     made = extract_model(model, request, feeds)
     report = made.report
     if written:
@@ -215,6 +222,7 @@ def _extract(job: Target, request: ExtractRequest, feeds: Callable[[Model], Feed
         save(made.model, job.output, force=job.force, allow_lossy=allow_lossy)
         report.output = escape(job.output) if written else ""
     if made.data is not None and written:
-        made.data.write(folder, made.model)
-        report.data = escape(str(Path(job.output).parent / FOLDER))
+        folder = Path(job.output).parent / made.data.FOLDER
+        made.data.write(folder.absolute(), made.model)
+        report.data = escape(str(folder))
     return report

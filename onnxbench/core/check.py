@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from onnx import ModelProto, TensorProto
 
 from onnxbench import isolate
+from onnxbench.core import native
 from onnxbench.core.model import Model
 from onnxbench.core.tensors import is_external, tensors
 
@@ -23,13 +25,11 @@ def fault(model: Model, *, timeout: float | None = 20.0, memory: int | None = No
     hollow = ModelProto()
     hollow.CopyFrom(model.proto)
     _hollow(hollow)
-    return _asked(run_checker, hollow, timeout, memory)
+    result = isolate.call_light(run_checker, (hollow.SerializeToString(),), timeout=timeout, memory=memory)
+    return _complaint(result)
 
 
-def _asked(
-    checker: Callable[[bytes], None], proto: ModelProto, timeout: float | None, memory: int | None
-) -> str | None:
-    result = isolate.call_light(checker, (proto.SerializeToString(),), timeout=timeout, memory=memory)
+def _complaint(result: isolate.Result) -> str | None:
     match result:
         case isolate.Ok():
             return None
@@ -50,13 +50,23 @@ def full_fault(model: Model, *, timeout: float | None = 20.0, memory: int | None
         ModelError: OB304 if such a small one is not to be had.
     """
     if not any(is_external(tensor) for tensor in tensors(model.proto)):
-        return _asked(run_full_checker, model.proto, timeout, memory)
-    complaint = fault(model, timeout=timeout, memory=memory)
+        return _complaint(_bare(native.check, model.proto, True, timeout, memory))
+    hollow = ModelProto()
+    hollow.CopyFrom(model.proto)
+    _hollow(hollow)
+    complaint = _complaint(_bare(native.check, hollow, False, timeout, memory))
     if complaint is not None:
         return complaint
     from onnxbench.core.shape_rules.light import lighten
 
-    return _asked(run_strict_types, lighten(model), timeout, memory)
+    return _complaint(_bare(native.infer, lighten(model), True, timeout, memory))
+
+
+def _bare(
+    function: Callable[..., Any], proto: ModelProto, flag: bool, timeout: float | None, memory: int | None
+) -> isolate.Result:
+    arguments = (proto.SerializeToString(), flag)
+    return isolate.call(function, arguments, timeout=timeout, memory=memory, interpreter=native.BARE)
 
 
 def declared(model: Model) -> Model:
@@ -79,20 +89,6 @@ def run_checker(serialized: bytes) -> None:
     from onnx import checker
 
     checker.check_model(serialized)
-
-
-def run_full_checker(serialized: bytes) -> None:
-    """ONNX's checker with strict inference, on a serialized model; for a worker."""
-    from onnx import checker
-
-    checker.check_model(serialized, full_check=True)
-
-
-def run_strict_types(serialized: bytes) -> None:
-    """The inference of ONNX's full check alone; for a worker."""
-    from onnx import shape_inference
-
-    shape_inference.infer_shapes(ModelProto.FromString(serialized), check_type=True, strict_mode=True)
 
 
 def _hollow(model: ModelProto) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto, helper
 
 from onnxbench import isolate
+from onnxbench.core import native
 from onnxbench.core.attributes import subgraphs
 from onnxbench.core.model import Model
 from onnxbench.core.values import Value, element_type
@@ -56,6 +57,18 @@ def infer(model: Model, *, timeout: float | None = 20.0, memory: int | None = No
     result = isolate.call_light(run_inference, (serialized,), timeout=timeout, memory=memory)
     proto = ModelProto.FromString(result.value) if isinstance(result, isolate.Ok) else model.proto
     return _collect(proto.graph)
+
+
+def infer_named(
+    model: Model, names: Sequence[str], *, timeout: float | None = 20.0, memory: int | None = None
+) -> dict[str, TypeProto]:
+    """What `infer` says of a few values of the main graph, sooner: in a worker that has nothing but the inference."""
+    arguments = (model.proto.SerializeToString(), False)
+    result = isolate.call(native.infer, arguments, timeout=timeout, memory=memory, interpreter=native.BARE)
+    proto = ModelProto.FromString(result.value) if isinstance(result, isolate.Ok) else model.proto
+    wanted = frozenset(names)
+    values = (*proto.graph.value_info, *proto.graph.output, *proto.graph.input)
+    return {value.name: value.type for value in values if value.name in wanted and value.HasField("type")}
 
 
 def infer_strictly(

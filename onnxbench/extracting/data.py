@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from onnxbench.core import scratch
 from onnxbench.core.atomic import unwritable
@@ -19,8 +20,6 @@ from onnxbench.errors import ModelError, SafetyStop, UsageError, quote
 from onnxbench.extracting.choosing import Cut
 from onnxbench.extracting.recorder import Recorder
 
-FOLDER = "test_data_set_0"
-
 
 @dataclass(frozen=True, slots=True)
 class Data:
@@ -28,6 +27,8 @@ class Data:
 
     inputs: Mapping[str, Value]
     outputs: Mapping[str, Value]
+
+    FOLDER: ClassVar[str] = "test_data_set_0"
 
     def write(self, folder: Path, piece: Model) -> None:
         """Write them as a test data set: the folder appears whole, in place of an older one.
@@ -38,7 +39,7 @@ class Data:
         view = GraphView(piece.proto, piece.proto.graph)
         try:
             with scratch.Scratch.within(folder.parent, scratch.DRAFT) as draft:
-                made = draft.path / FOLDER
+                made = draft.path / self.FOLDER
                 write_data_set(made, self.inputs, self.outputs, view)
                 if folder.is_dir():
                     folder.rename(draft.path / "older")

@@ -5,18 +5,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from onnx import ModelProto, TypeProto, ValueInfoProto
 
 from onnxbench.core.border import How, home_of
 from onnxbench.core.counts import count_nodes, stored_bytes
-from onnxbench.core.feeds import generate
 from onnxbench.core.graph import GraphView
 from onnxbench.core.model import Model
 from onnxbench.core.slimming import fatten, slim
 from onnxbench.core.subgraph import Piece, carve
 from onnxbench.extracting.choosing import Cut, captured_constants, choose
-from onnxbench.extracting.data import Data, record_data
 from onnxbench.extracting.finding import chain
 from onnxbench.extracting.ports import ports
 from onnxbench.extracting.recorder import Feeds, Recorder
@@ -24,6 +23,9 @@ from onnxbench.extracting.report import Extraction
 from onnxbench.extracting.request import ExtractRequest
 from onnxbench.extracting.soundness import refuse_faults
 from onnxbench.extracting.typing import Typing
+
+if TYPE_CHECKING:
+    from onnxbench.extracting.data import Data
 
 #: Bytes of a file above which its weights are not carried through every step.
 _HEAVY = 32 << 20
@@ -71,6 +73,8 @@ def extract_model(model: Model, request: ExtractRequest, feeds: Callable[[Model]
         report.notes.append(f"the piece has a fault of the model: {fault}")
     data = None
     if request.with_data:
+        from onnxbench.extracting.data import record_data
+
         data, doubt = record_data(source, made, cut, recorder)
         report.notes.append(f"the piece was not compared with the whole: {doubt}" if doubt else COMPARED)
     return Extracted(made, report, data)
@@ -128,6 +132,8 @@ def extract(
 
 
 def _made_up(model: Model) -> Feeds:
+    from onnxbench.core.feeds import generate
+
     return generate(GraphView(model.proto, model.proto.graph))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from onnxbench.core.graph import GraphView
 from onnxbench.core.select import Selection, select
-from onnxbench.core.shapes import Shapes
 from onnxbench.errors import AnswerIsNo, NameNotFound, quote
-from onnxbench.inspecting.places import Place, places
+
+if TYPE_CHECKING:
+    from onnxbench.inspecting.places import Place
 
 
 def graph_of(main: GraphView, texts: Sequence[str]) -> GraphView:
@@ -59,6 +61,9 @@ def _home(main: GraphView, text: str) -> GraphView:
 
 
 def _inside(main: GraphView, text: str, absent: NameNotFound) -> GraphView:
+    from onnxbench.core.shapes import Shapes
+    from onnxbench.inspecting.places import places
+
     inside = [place for place in places(main, Shapes()) if place.view is not main and _has(place.view, text)]
     bodies = [place for place in inside if not any(scope.isolated for scope in chain(place.view))]
     if len(bodies) == 1:

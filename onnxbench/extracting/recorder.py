@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from onnxbench.core import scratch
 from onnxbench.core.graph import GraphView, Node
 from onnxbench.core.model import Model
-from onnxbench.core.slimming import slim
 from onnxbench.core.values import Value
 from onnxbench.errors import BenchError
 from onnxbench.extracting.tracing import trace
-from onnxbench.recording import record
-from onnxbench.reducers.unroll import rounds
-from onnxbench.runtimes.base import Limits, Runtime
-from onnxbench.runtimes.find import find
+
+if TYPE_CHECKING:  # most pieces are cut without a run
+    from onnxbench.runtimes.base import Limits, Runtime
 
 Feeds = Mapping[str, Value]
 
@@ -54,6 +52,8 @@ class Recorder:
             known = self._known[id(view.graph)] = self._given(view)
         nodes, _ = trace(view, names, known)
         if nodes:
+            from onnxbench.recording import record
+
             recording = record(
                 self.runtimes(),
                 self._light(),
@@ -69,6 +69,8 @@ class Recorder:
 
     def runtimes(self) -> list[Runtime]:
         """Who runs it: the first that can."""
+        from onnxbench.runtimes.find import find
+
         return [find("onnxruntime:opt=disable"), find("reference")]
 
     def _given(self, view: GraphView) -> dict[str, Value]:
@@ -81,6 +83,8 @@ class Recorder:
         return outside
 
     def _first_round(self, around: GraphView, owner: Node, known: Feeds) -> Feeds:
+        from onnxbench.reducers.unroll import rounds
+
         turns = rounds(self._light(), around, owner, known, {}, self.runtimes(), self.limits)
         for _, inputs in turns:
             return inputs
@@ -89,11 +93,15 @@ class Recorder:
 
     def _light(self) -> Model:
         if self._slim is None:
+            from onnxbench.core.slimming import slim
+
             self._slim = slim(self.model)
         return self._slim
 
     def _folder(self) -> Path:
         if self._workspace is None:
+            from onnxbench.core import scratch
+
             self._workspace = scratch.until_exit()
         return self._workspace
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import onnx
 from onnx import GraphProto, TypeProto
@@ -13,14 +14,16 @@ from onnxbench.core.border import Types, home_of, is_complete
 from onnxbench.core.graph import call_key, plain_domain
 from onnxbench.core.model import Model
 from onnxbench.core.nearest import not_found
-from onnxbench.core.shapes import Shapes, propagate
 from onnxbench.core.subgraph import Piece, carve
-from onnxbench.core.types import infer, type_of, value_info
+from onnxbench.core.types import infer_named, type_of, value_info
 from onnxbench.errors import AnswerIsNo, escape, quote
 from onnxbench.extracting.choosing import Cut
 from onnxbench.extracting.recorder import Recorder
 from onnxbench.extracting.request import ExtractRequest
 from onnxbench.extracting.tracing import trace
+
+if TYPE_CHECKING:
+    from onnxbench.core.shapes import Shapes
 
 
 @dataclass(slots=True)
@@ -79,7 +82,7 @@ class Typing:
         if not lacking:
             return
         _declare(graph, self.request.value_types)
-        lacking = self._take(lacking, self._infer_in(piece.model))
+        lacking = self._take(lacking, self._infer_in(piece.model, lacking))
         if lacking:
             shapes = self._propagate(piece.model)
             lacking = self._take(lacking, {name: shapes.type(name) for name in lacking})
@@ -106,20 +109,27 @@ class Typing:
         return [name for name in lacking if name not in self.found]
 
     def _infer(self, lacking: Sequence[str]) -> list[str]:
-        """Ask onnx's inference of what comes before the cut; the rest of a large model costs time only."""
+        """Ask onnx's inference of what comes before the cut, and of the outputs in the same go.
+
+        What lies behind the piece in a large model would cost time only.
+        """
         view = self.cut.view
-        before, _ = trace(view, lacking, ())
+        wanted = list(dict.fromkeys([*lacking, *self._lacking(self.cut.outputs)]))
+        before, _ = trace(view, wanted, ())
         if not before:
             return list(lacking)
-        piece = carve(self.model, view, before, {}, outputs=list(lacking))
+        piece = carve(self.model, view, before, {}, outputs=wanted)
         _declare(piece.model.proto.graph, self.request.value_types)
-        return self._take(lacking, self._infer_in(piece.model))
+        self._take(wanted, self._infer_in(piece.model, wanted))
+        return [name for name in lacking if name not in self.found]
 
-    def _infer_in(self, model: Model) -> dict[str, TypeProto]:
+    def _infer_in(self, model: Model, names: Sequence[str]) -> dict[str, TypeProto]:
         limits = self.request.limits
-        return infer(model, timeout=self.request.inference_time, memory=limits.memory)
+        return infer_named(model, names, timeout=self.request.inference_time, memory=limits.memory)
 
     def _propagate(self, model: Model) -> Shapes:
+        from onnxbench.core.shapes import propagate
+
         limits = self.request.limits
         return propagate(model, timeout=self.request.inference_time, memory=limits.memory)
 
