@@ -181,6 +181,8 @@ def header_of(view: GraphView) -> ModelProto:
 
 def used_functions(view: GraphView, graph: GraphProto) -> list[onnx.FunctionProto]:
     """The local functions that a graph calls, directly, in bodies, or through other functions, in file order."""
+    if not view.functions:
+        return []
     used: set[FunctionKey] = set()
     pending: list[NodeProto] = list(graph.node)
     while pending:
