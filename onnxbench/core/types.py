@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto, helper
@@ -59,16 +59,23 @@ def infer(model: Model, *, timeout: float | None = 20.0, memory: int | None = No
     return _collect(proto.graph)
 
 
-def infer_named(
-    model: Model, names: Sequence[str], *, timeout: float | None = 20.0, memory: int | None = None
-) -> dict[str, TypeProto]:
-    """What `infer` says of a few values of the main graph, sooner: in a worker that has nothing but the inference."""
-    arguments = (model.proto.SerializeToString(), False)
+def infer_outputs(
+    model: Model, *, strict: bool = False, timeout: float | None = 20.0, memory: int | None = None
+) -> dict[str, TypeProto] | None:
+    """What ONNX's inference says of the outputs, soon: in a worker that has nothing else. None if it gives no answer.
+
+    Args:
+        model: the model.
+        strict: ask as ONNX's full check does, which refuses where a rule is broken.
+        timeout: seconds.
+        memory: cap of the worker in bytes.
+    """
+    arguments = (model.proto.SerializeToString(), strict)
     result = isolate.call(native.infer, arguments, timeout=timeout, memory=memory, interpreter=native.BARE)
-    proto = ModelProto.FromString(result.value) if isinstance(result, isolate.Ok) else model.proto
-    wanted = frozenset(names)
-    values = (*proto.graph.value_info, *proto.graph.output, *proto.graph.input)
-    return {value.name: value.type for value in values if value.name in wanted and value.HasField("type")}
+    if not isinstance(result, isolate.Ok):
+        return None
+    outputs = ModelProto.FromString(result.value).graph.output
+    return {value.name: value.type for value in outputs if value.HasField("type")}
 
 
 def infer_strictly(

@@ -64,10 +64,10 @@ def extract_model(model: Model, request: ExtractRequest, feeds: Callable[[Model]
     known = captured_constants(source, cut)
     typing.of_inputs([name for name in cut.border if name not in known and _is_input(cut, name, cuts)])
     piece = carve(source, cut.view, cut.nodes, known, types=typing.found, outputs=cut.outputs, cuts=cuts, static=False)
-    typing.of_outputs(piece)
+    typed = typing.of_outputs(piece)
     _keep_notes(piece, cut)
     made = dataclasses.replace(piece.model, path=model.path, label=model.label)
-    fault = refuse_faults(source, made, request)
+    fault = refuse_faults(source, made, request, typed=typed)
     report = _report(source, made, cut, typing)
     if fault:
         report.notes.append(f"the piece has a fault of the model: {fault}")

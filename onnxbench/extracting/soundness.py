@@ -12,8 +12,14 @@ from onnxbench.errors import AnswerIsNo
 from onnxbench.extracting.request import ExtractRequest
 
 
-def refuse_faults(source: Model, piece: Model, request: ExtractRequest) -> str:
+def refuse_faults(source: Model, piece: Model, request: ExtractRequest, *, typed: bool) -> str:
     """The fault that the piece has as the source has it; "" if it has none.
+
+    Args:
+        source: what the piece was cut out of.
+        piece: what is about to be written.
+        request: has the limits.
+        typed: whether strict inference has passed the piece already.
 
     Raises:
         AnswerIsNo: OB102 for a fault of the piece alone.
@@ -24,10 +30,10 @@ def refuse_faults(source: Model, piece: Model, request: ExtractRequest) -> str:
             locate(piece, tensor)
         else:
             validate_embedded(tensor, source.label)
-    fault = _fault(piece, request)
+    fault = _fault(piece, request, typed)
     if fault is None:
         return ""
-    had = _fault(source, request)
+    had = _fault(source, request, typed=False)
     if had is None or _kind(had) != _kind(fault):
         raise AnswerIsNo(
             "OB102", f"the piece would be invalid: {_line(fault)}", hint=f"onnxbench inspect {source.label}"
@@ -35,8 +41,8 @@ def refuse_faults(source: Model, piece: Model, request: ExtractRequest) -> str:
     return _line(fault)
 
 
-def _fault(model: Model, request: ExtractRequest) -> str | None:
-    return check.full_fault(model, timeout=request.inference_time, memory=request.limits.memory)
+def _fault(model: Model, request: ExtractRequest, typed: bool) -> str | None:
+    return check.full_fault(model, typed=typed, timeout=request.inference_time, memory=request.limits.memory)
 
 
 def _line(fault: str) -> str:

@@ -11,11 +11,12 @@ import onnx
 from onnx import GraphProto, TypeProto
 
 from onnxbench.core.border import Types, home_of, is_complete
+from onnxbench.core.check import lightened
 from onnxbench.core.graph import call_key, plain_domain
 from onnxbench.core.model import Model
 from onnxbench.core.nearest import not_found
 from onnxbench.core.subgraph import Piece, carve
-from onnxbench.core.types import infer_named, type_of, value_info
+from onnxbench.core.types import infer_outputs, type_of, value_info
 from onnxbench.errors import AnswerIsNo, escape, quote
 from onnxbench.extracting.choosing import Cut
 from onnxbench.extracting.recorder import Recorder
@@ -71,8 +72,11 @@ class Typing:
         if lacking:
             self._refuse([*lacking, *(n for n in self._lacking(self.cut.outputs) if self._is_unheard(n))])
 
-    def of_outputs(self, piece: Piece) -> None:
+    def of_outputs(self, piece: Piece) -> bool:
         """Find the types of what a piece returns, and declare them in it.
+
+        Returns:
+            Whether strict inference has gone through the piece on the way, as the full check would ask it to.
 
         Raises:
             AnswerIsNo: OB102 for those of which nobody tells.
@@ -80,9 +84,12 @@ class Typing:
         graph = piece.model.proto.graph
         lacking = [value.name for value in graph.output if not is_complete(value.type)]
         if not lacking:
-            return
+            return False
         _declare(graph, self.request.value_types)
-        lacking = self._take(lacking, self._infer_in(piece.model, lacking))
+        light = lightened(piece.model)
+        strict = self._infer_in(light, strict=True)
+        told = strict if strict is not None else self._infer_in(light, strict=False)
+        lacking = self._take(lacking, told or {})
         if lacking:
             shapes = self._propagate(piece.model)
             lacking = self._take(lacking, {name: shapes.type(name) for name in lacking})
@@ -92,6 +99,7 @@ class Typing:
         for value in graph.output:
             if value.name in self.found:
                 value.type.CopyFrom(self.found[value.name])
+        return strict is not None
 
     def _lacking(self, names: Iterable[str]) -> list[str]:
         return [name for name in names if (kind := self._told(name)) is None or not is_complete(kind)]
@@ -109,23 +117,18 @@ class Typing:
         return [name for name in lacking if name not in self.found]
 
     def _infer(self, lacking: Sequence[str]) -> list[str]:
-        """Ask onnx's inference of what comes before the cut, and of the outputs in the same go.
-
-        What lies behind the piece in a large model would cost time only.
-        """
+        """Ask onnx's inference of what comes before the cut; the rest of a large model would cost time only."""
         view = self.cut.view
-        wanted = list(dict.fromkeys([*lacking, *self._lacking(self.cut.outputs)]))
-        before, _ = trace(view, wanted, ())
+        before, _ = trace(view, lacking, ())
         if not before:
             return list(lacking)
-        piece = carve(self.model, view, before, {}, outputs=wanted)
+        piece = carve(self.model, view, before, {}, outputs=list(lacking))
         _declare(piece.model.proto.graph, self.request.value_types)
-        self._take(wanted, self._infer_in(piece.model, wanted))
-        return [name for name in lacking if name not in self.found]
+        return self._take(lacking, self._infer_in(piece.model, strict=False) or {})
 
-    def _infer_in(self, model: Model, names: Sequence[str]) -> dict[str, TypeProto]:
+    def _infer_in(self, model: Model, *, strict: bool) -> dict[str, TypeProto] | None:
         limits = self.request.limits
-        return infer_named(model, names, timeout=self.request.inference_time, memory=limits.memory)
+        return infer_outputs(model, strict=strict, timeout=self.request.inference_time, memory=limits.memory)
 
     def _propagate(self, model: Model) -> Shapes:
         from onnxbench.core.shapes import propagate
