@@ -102,12 +102,12 @@ def _between(model: Model, main: GraphView, request: ExtractRequest) -> Cut:
             raise AnswerIsNo("OB102", f"no output of the graph depends on {_listed(list(starts))}", hint="--to VALUE")
     ends = list(dict.fromkeys(ends))
     nodes, border = trace(view, ends, starts)
-    made = {name for node in nodes for name in node.outputs}
     missing = [n for n in border if n not in starts and _is_open(model, view, n)]
     if request.from_ and missing and not request.auto_inputs:
         raise _incomplete(model, request, missing)
     idle = [name for name in starts if name not in border]
-    return Cut(view, nodes, [n for n in ends if n in made or n in border], border, frozenset(starts), missing, idle)
+    added = missing if request.from_ else []
+    return Cut(view, nodes, ends, border, frozenset(starts), added, idle)
 
 
 def _ends(chosen: Selection) -> list[str]:

@@ -75,7 +75,7 @@ def _inside(main: GraphView, text: str, absent: NameNotFound) -> GraphView:
     if inside:
         calls = [scope.owner for scope in chain(inside[0].view) if scope.isolated and scope.owner is not None]
         hint = f"a function is cut as a whole: name its call, {calls[0].label}" if calls else ""
-        raise NameNotFound("OB303", f"{quote(text)} lives inside the {_words(inside)}, not in a graph", hint=hint)
+        raise NameNotFound("OB303", f"{quote(text)} lives inside the {inside[0].where}, not in a graph", hint=hint)
     raise absent
 
 

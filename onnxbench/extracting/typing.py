@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from onnxbench.core.check import lightened
 from onnxbench.core.graph import call_key, plain_domain
 from onnxbench.core.model import Model
 from onnxbench.core.nearest import not_found
+from onnxbench.core.sizes import dims_in
 from onnxbench.core.subgraph import Piece, carve
 from onnxbench.core.types import infer_outputs, type_of, value_info
 from onnxbench.errors import AnswerIsNo, escape, quote
@@ -67,7 +69,7 @@ class Typing:
             lacking = self._infer(lacking)
         if lacking:
             shapes = self._propagate(self.model).of(view)
-            lacking = self._take(lacking, {name: shapes.type(name) for name in lacking})
+            lacking = self._take(lacking, {name: shapes.type(name) for name in lacking}, shapes.made_up)
         lacking = self._record(lacking)
         if lacking:
             self._refuse([*lacking, *(n for n in self._lacking(self.cut.outputs) if self._is_unheard(n))])
@@ -92,7 +94,7 @@ class Typing:
         lacking = self._take(lacking, told or {})
         if lacking:
             shapes = self._propagate(piece.model)
-            lacking = self._take(lacking, {name: shapes.type(name) for name in lacking})
+            lacking = self._take(lacking, {name: shapes.type(name) for name in lacking}, shapes.made_up)
         lacking = self._record(lacking)
         if lacking:
             self._refuse(lacking)
@@ -108,12 +110,14 @@ class Typing:
         home = home_of(self.cut.view, name)
         return None if home is None else Types(home, self.found, {}, static=False).of(name)
 
-    def _take(self, lacking: Sequence[str], types: Mapping[str, TypeProto | None]) -> list[str]:
-        """Keep what is complete; what is still lacking."""
+    def _take(
+        self, lacking: Sequence[str], types: Mapping[str, TypeProto | None], made_up: Collection[str] = ()
+    ) -> list[str]:
+        """Keep what is complete, without symbols that inference made up; what is still lacking."""
         for name in lacking:
             kind = types.get(name)
             if kind is not None and is_complete(kind):
-                self.found[name] = kind
+                self.found[name] = _without(kind, made_up)
         return [name for name in lacking if name not in self.found]
 
     def _infer(self, lacking: Sequence[str]) -> list[str]:
@@ -161,6 +165,17 @@ class Typing:
             f"nobody tells {word} of {listed}: not declared, not inferred, and no run shows it{escape(why)}",
             hint=" ".join(f"--value-type {shlex.quote(f'{name}=float32[1,3]')}" for name in names[:20]),
         )
+
+
+def _without(kind: TypeProto, made_up: Collection[str]) -> TypeProto:
+    """A type whose sizes say nothing where all that they say is a name that inference made up: onnx's are `unk__0`."""
+    made = TypeProto()
+    made.CopyFrom(kind)
+    for dim in dims_in(made) or ():
+        words = re.findall(r"\w+", dim.dim_param)
+        if any(word in made_up or re.fullmatch(r"unk__\d+", word) for word in words):
+            dim.Clear()
+    return made
 
 
 def _declare(graph: GraphProto, types: Mapping[str, TypeProto]) -> None:

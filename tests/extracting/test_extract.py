@@ -56,6 +56,7 @@ def refused(text, kind=AnswerIsNo, **request):
 
 def test_without_a_start_all_that_is_needed_is_kept():
     assert cut(CHAIN, to=["c"]) == (["x", "o"], ["Neg", "Add", "Mul", "Add"], ["c"])
+    assert extracted(CHAIN, to=["c"]).report.notes == []
 
 
 def test_between_two_values():
@@ -287,6 +288,7 @@ def test_a_type_that_only_a_run_tells_is_recorded():
     result = extracted(text, lambda _: feeds, from_=["b"], to=["c"])
     assert result.model.proto.graph.input[0].type == parse_type("float[?,?,?]")
     assert [port.told_by for port in result.report.inputs] == ["recorded"]
+    assert result.report.outputs[0].type == "float[?, ?, ?]"  # nothing is made up
 
 
 def test_sequences_and_optionals_are_cut():
