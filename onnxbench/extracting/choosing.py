@@ -16,7 +16,7 @@ from onnxbench.core.select import Selection, select
 from onnxbench.core.values import Value, with_str
 from onnxbench.core.weights import array
 from onnxbench.errors import AnswerIsNo, quote
-from onnxbench.extracting.finding import chain, graph_of, select_outward
+from onnxbench.extracting.finding import chain, ends_of, graph_of, select_outward
 from onnxbench.extracting.request import ExtractRequest
 from onnxbench.extracting.tracing import leaving, neighbourhood, reached, trace, with_constants
 
@@ -94,7 +94,7 @@ def _exactly(text: str) -> str:
 def _between(model: Model, main: GraphView, request: ExtractRequest) -> Cut:
     view = graph_of(main, request.to or request.from_)
     starts = _starts(view, main, request.from_)
-    ends = [name for text in request.to for name in _ends(select(view, text))]
+    ends = [name for text in request.to for name in _ends(ends_of(view, text))]
     if not request.to:
         dependent = reached(view, starts)
         ends = [name for name in view.outputs if name in dependent]

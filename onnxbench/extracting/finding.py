@@ -37,11 +37,16 @@ def select_outward(view: GraphView, text: str, main: GraphView) -> Selection:
     """
     for scope in chain(view):
         try:
-            return select(scope, text)
+            return ends_of(scope, text)
         except NameNotFound:
             continue
     _home(main, text)
     raise AnswerIsNo("OB102", f"{quote(text)} lives in another graph than the rest of the piece, which cannot read it")
+
+
+def ends_of(view: GraphView, text: str) -> Selection:
+    """What a text selects where an end is meant: of a name that a node has too, the value."""
+    return Selection([], [text]) if view.defines(text) else select(view, text)
 
 
 def chain(view: GraphView) -> Iterator[GraphView]:
@@ -54,7 +59,7 @@ def chain(view: GraphView) -> Iterator[GraphView]:
 
 def _home(main: GraphView, text: str) -> GraphView:
     try:
-        select(main, text)
+        ends_of(main, text)
     except NameNotFound as absent:
         return _inside(main, text, absent)
     return main
