@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx import FunctionProto, GraphProto, ModelProto
+from onnx import FunctionProto, GraphProto, ModelProto, TensorProto
 
 from onnxbench.core.attributes import subgraphs
 from onnxbench.core.external import MARK, is_marked
@@ -26,9 +26,13 @@ def stored_bytes(model: Model) -> int:
     for tensor in tensors(model.proto):
         if not is_external(tensor):
             continue
-        length = next((int(e.value) for e in tensor.external_data if e.key == "length" and e.value.isdigit()), 0)
-        total += length
+        total += referred_bytes(tensor)
         if is_marked(tensor):  # the reference gives way to the bytes when the model is saved
             marks = [entry for entry in tensor.metadata_props if entry.key == MARK]
             total -= sum(entry.ByteSize() + 2 for entry in [*tensor.external_data, *marks])
     return total
+
+
+def referred_bytes(tensor: TensorProto) -> int:
+    """How long an external tensor's data is, as it says itself; 0 if it does not."""
+    return next((int(e.value) for e in tensor.external_data if e.key == "length" and e.value.isdigit()), 0)

@@ -10,7 +10,7 @@ from onnx import GraphProto, NodeProto, helper
 from onnxbench.core.attributes import subgraphs
 
 
-def hoist(graph: GraphProto, taken: Mapping[str, bool]) -> bool:
+def hoist(graph: GraphProto, taken: Mapping[str, bool], *, avoid: Iterable[str] = ()) -> bool:
     """Put the taken branch in place of every `If` of the graph whose condition is known; in place.
 
     Names of the branch that the graph uses already get a suffix. What the branch returns takes the names of the `If`'s
@@ -19,11 +19,12 @@ def hoist(graph: GraphProto, taken: Mapping[str, bool]) -> bool:
     Args:
         graph: changed in place.
         taken: truth of the condition, by value name.
+        avoid: names outside the graph that no value may be renamed to.
 
     Returns:
         Whether anything was hoisted.
     """
-    names = _Names(graph)
+    names = _Names(graph, avoid)
     made: list[NodeProto] = []
     hoisted = False
     for node in graph.node:
@@ -138,9 +139,9 @@ def every_name(graph: GraphProto) -> Iterator[str]:
 class _Names:
     """Names in use, and new ones that are not; bodies count: none of their names may be one of the graph outside."""
 
-    def __init__(self, graph: GraphProto) -> None:
+    def __init__(self, graph: GraphProto, avoid: Iterable[str]) -> None:
         self._uses = Counter(every_name(graph))
-        self._everywhere = set(self._uses)
+        self._everywhere = {*self._uses, *avoid}
 
     def release(self, node: NodeProto) -> None:
         """Count the names in a node's bodies no longer: it is about to be replaced."""

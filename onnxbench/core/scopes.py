@@ -33,10 +33,7 @@ def _listed(text: str) -> list[str]:
 
 
 def scopes(node: NodeProto) -> tuple[str, ...]:
-    """The scopes that a node lies in, outermost first: from PyTorch's metadata if it is there, else from the name.
-
-    PyTorch writes a list of dotted paths, each a prefix of the next, and the node's own name last.
-    """
+    """The scopes that a node lies in, outermost first: from PyTorch's metadata if it is there, else from the name."""
     if len(node.metadata_props) and (listed := exported_scopes(node)):
         return _steps(listed[:-1])
     parts = [part for part in node.name.split("/") if part]

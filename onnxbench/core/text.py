@@ -20,9 +20,9 @@ def print_text(serialized: bytes) -> str:
     return printer.to_text(ModelProto.FromString(serialized))
 
 
-def reads_back(text: str, *, timeout: float | None = 20.0) -> bool:
+def reads_back(text: str) -> bool:
     """Whether ONNX's parser makes of a text what is printed as the same text; it does not take every name."""
-    result = isolate.call_light(_print_again, (text,), timeout=timeout)
+    result = isolate.call_light(_print_again, (text,), timeout=20.0)
     return isinstance(result, isolate.Ok) and result.value == text
 
 

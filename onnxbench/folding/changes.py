@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto
@@ -70,6 +70,8 @@ class Changes:
         """
         source, target = node.proto.input[0], node.proto.output[0]
         source = self.renames.get(source, source)
+        if not self.may_rename(target, source):
+            return False
         if target not in self.scope.outputs:
             self.renames[target] = source
             self._shorten(target, source)
@@ -77,6 +79,10 @@ class Changes:
             return False
         self.remove(node, rule, reason)
         return True
+
+    def may_rename(self, old: str, new: str) -> bool:
+        """Whether readers of one name can read another: no body calls a value of its own like that, and no note names it."""
+        return old not in self.scope.annotated and new not in self.scope.inner_names
 
     def _shorten(self, target: str, source: str) -> None:
         for name, to in self.renames.items():
@@ -88,6 +94,8 @@ class Changes:
         maker = view.producer.get(source)
         taken = source in self.scope.outputs or source in self.retitled or source in self.constants
         if maker is None or taken or source in view.inputs or not self.is_open(maker):
+            return False
+        if not self.may_rename(source, target):
             return False
         if self.scope.function is not None and source in self.scope.function.input:
             return False
@@ -104,23 +112,52 @@ class Changes:
 def apply(changes: Changes) -> None:
     """Do what was proposed, in the graph or function of the scope; nodes that stay keep their order."""
     scope = changes.scope
-    holder: GraphProto | FunctionProto = scope.view.graph
-    if scope.function is not None and scope.view.parent is None:
-        holder = scope.function
+    graph = scope.view.graph
     if changes.hoists:
-        assert isinstance(holder, GraphProto)
-        hoist(holder, changes.hoists)
+        _hoist(scope, changes.hoists)
+    else:
+        _rebuild(changes, graph)
+    if scope.function is not None:
+        _write_back(scope)
+
+
+def _hoist(scope: Scope, truths: Mapping[str, bool]) -> None:
+    """Put branches in place; where there can be no initializers, what they store becomes nodes."""
+    graph = scope.view.graph
+    stored_before, sparse_before = len(graph.initializer), len(graph.sparse_initializer)
+    hoist(graph, truths, avoid=scope.names_in_use())
+    if scope.holds_initializers:
         return
+    made = [stored.node(tensor, tensor.name) for tensor in graph.initializer[stored_before:]]
+    made += [stored.sparse_node(sparse) for sparse in graph.sparse_initializer[sparse_before:]]
+    del graph.initializer[stored_before:]
+    del graph.sparse_initializer[sparse_before:]
+    _set_nodes(graph, [*made, *graph.node])
+
+
+def _rebuild(changes: Changes, graph: GraphProto) -> None:
     as_nodes, as_tensors = _placed(changes)
     made = [stored.node(tensor, name) for name, tensor in as_nodes.items()]
-    for node in scope.view.nodes:
+    for node in changes.scope.view.nodes:
         if node.index not in changes.gone:
             made.append(_done(changes.replaced.get(node.index, node.proto), changes.renames, changes.retitled))
-    copies = [NodeProto.FromString(node.SerializeToString()) for node in made]
+    _set_nodes(graph, made)
+    graph.initializer.extend(as_tensors.values())
+
+
+def _set_nodes(holder: GraphProto | FunctionProto, nodes: Iterable[NodeProto]) -> None:
+    copies = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del holder.node[:]
     holder.node.extend(copies)
-    if isinstance(holder, GraphProto):
-        holder.initializer.extend(as_tensors.values())
+
+
+def _write_back(scope: Scope) -> None:
+    """A function's nodes are looked at as a graph, which is a copy of them."""
+    assert scope.function is not None
+    outermost = scope.view
+    while outermost.parent is not None:
+        outermost = outermost.parent
+    _set_nodes(scope.function, outermost.graph.node)
 
 
 def _placed(changes: Changes) -> tuple[dict[str, TensorProto], dict[str, TensorProto]]:

@@ -5,29 +5,36 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from onnxbench.core.graph import Node
+from onnxbench.core.model import Model
 from onnxbench.core.subgraph import carve
-from onnxbench.core.values import Value, dtype_name, dtype_of, is_narrow
+from onnxbench.core.values import Value, dtype_name, is_narrow
 from onnxbench.errors import AnswerIsNo, BenchError
+from onnxbench.folding.doubts import doubted
 from onnxbench.folding.scope import Scope
 from onnxbench.recording import record
-from onnxbench.runtimes.base import Runtime
+from onnxbench.runtimes.base import Limits, Runtime, Spec
 from onnxbench.runtimes.find import find
+from onnxbench.runtimes.outcome import Outcome
+from onnxbench.runtimes.reference import Reference
 
 
 class Evaluator:
     """Values of constant nodes of one scope.
 
-    ONNX Runtime without optimizations computes them; what it cannot, the reference evaluator may. Values of types that
-    evaluators are known to disagree about (bf16, 8 bits and fewer, strings) are believed only if both give the same.
+    ONNX Runtime without optimizations computes them; what it has no kernel for, the reference evaluator may. Values that
+    are made with types that evaluators are known to disagree about (bf16, 8 bits and fewer, strings) are believed only
+    if both give the same.
     """
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
-        self._runtimes: list[Runtime] = [find("onnxruntime:opt=disable"), find("reference")]
+        self._runtime: Runtime = find("onnxruntime:opt=disable")
+        self._second: Runtime = find("reference")
 
     def run(self, nodes: Sequence[Node], wanted: Sequence[str]) -> dict[str, Value]:
         """The wanted values, as far as they can be computed.
@@ -36,51 +43,73 @@ class Evaluator:
             nodes: all that it takes, in an order that can run.
             wanted: values that some of them make.
         """
-        try:
-            found = self._together(self._runtimes[0], nodes, wanted)
-        except AnswerIsNo:
+        outcome = self._together(self._runtime, nodes, wanted)
+        if outcome is None:
             return {}
-        if found is None:
-            found = self._one_by_one(nodes, wanted)
-        doubted = self._doubted(nodes)
-        doubtful = [name for name in wanted if name in found and (name in doubted or _is_doubtful(found[name]))]
-        if doubtful:
-            second = self._together(self._runtimes[1], nodes, doubtful) or {}
-            for name in doubtful:
-                if name not in second or not _is_same(found[name], second[name]):
-                    del found[name]
-        return found
+        if outcome.ok:
+            return self._believed(nodes, outcome.outputs)
+        return self._believed(nodes, self._one_by_one(nodes, wanted, hangs=outcome.kind == "timeout"))
 
-    def _together(self, runtime: Runtime, nodes: Sequence[Node], wanted: Sequence[str]) -> dict[str, Value] | None:
+    def _together(self, runtime: Runtime, nodes: Sequence[Node], wanted: Sequence[str]) -> Outcome | None:
         scope = self._scope
-        piece = carve(scope.model, scope.view, nodes, {}, outputs=list(wanted))
-        outcome = runtime.run(piece.model, piece.feeds, limits=scope.options.limits)
-        return dict(outcome.outputs) if outcome.ok else None
+        try:
+            piece = carve(scope.model, scope.view, nodes, {}, outputs=list(wanted))
+        except AnswerIsNo:
+            return None
+        return runtime.run(piece.model, piece.feeds, limits=scope.options.limits)
 
-    def _one_by_one(self, nodes: Sequence[Node], wanted: Sequence[str]) -> dict[str, Value]:
+    def _one_by_one(self, nodes: Sequence[Node], wanted: Sequence[str], *, hangs: bool) -> dict[str, Value]:
         scope = self._scope
         with tempfile.TemporaryDirectory(prefix="onnxbench-") as folder:
             try:
                 known: Mapping[str, Value] = record(
-                    self._runtimes,
+                    [_LastResort(self._runtime)],
                     scope.model,
                     scope.view,
                     {},
                     workspace=Path(folder),
                     limits=scope.options.limits,
+                    hangs=hangs,
                     only=nodes,
                 ).values
             except BenchError:
                 return {}
             return {name: _held(known[name]) for name in wanted if name in known}
 
-    def _doubted(self, nodes: Sequence[Node]) -> set[str]:
-        """Values that are made with ones of a type that evaluators disagree about."""
-        doubted: set[str] = set()
-        for node in nodes:
-            inputs = any(name in doubted or _is_doubted(self._scope.element(name)) for name in node.inputs if name)
-            doubted.update(name for name in node.outputs if inputs or _is_doubted(self._scope.element(name)))
-        return doubted
+    def _believed(self, nodes: Sequence[Node], found: Mapping[str, Value]) -> dict[str, Value]:
+        doubts = doubted(self._scope, nodes)
+        doubtful = [name for name, value in found.items() if name in doubts or _is_doubtful(value)]
+        if not doubtful:
+            return dict(found)
+        outcome = self._together(self._second, nodes, doubtful)
+        second = outcome.outputs if outcome is not None and outcome.ok else {}
+        wrong = {name for name in doubtful if name not in second or not _is_same(found[name], second[name])}
+        return {name: value for name, value in found.items() if name not in wrong}
+
+
+class _LastResort(Reference):
+    """The reference for a single operator that another runtime has no kernel for.
+
+    What that refuses, hangs or dies on stays as it is: an integer divided by zero has no value, whoever gives it one.
+    """
+
+    def __init__(self, first: Runtime) -> None:
+        super().__init__(Spec(self.name))
+        self._first = first
+
+    def run(
+        self,
+        model: Model,
+        feeds: Mapping[str, Any],
+        fetch: Sequence[str] | None = None,
+        *,
+        limits: Limits | None = None,
+        spill: Path | None = None,
+    ) -> Outcome:
+        outcome = self._first.run(model, feeds, fetch, limits=limits, spill=spill)
+        if outcome.kind != "unsupported" or len(model.proto.graph.node) > 1:
+            return outcome
+        return super().run(model, feeds, fetch, limits=limits, spill=spill)
 
 
 def _held(value: Value) -> Value:
@@ -89,11 +118,6 @@ def _held(value: Value) -> Value:
 
 def _is_doubtful(value: Value) -> bool:
     return not isinstance(value, np.ndarray) or is_narrow(value.dtype) or dtype_name(value.dtype) == "string"
-
-
-def _is_doubted(element: int | None) -> bool:
-    dtype = dtype_of(element) if element is not None else None
-    return dtype is not None and (is_narrow(dtype) or dtype_name(dtype) == "string")
 
 
 def _is_same(one: Value, other: Value) -> bool:

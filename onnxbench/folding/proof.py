@@ -74,7 +74,7 @@ def _certify(before: Model, after: Model, options: FoldOptions) -> int:
         SafetyStop: OB501 if one differs.
     """
     view = GraphView(before.proto, before.proto.graph)
-    known = constants_of(view, freeze=options.freeze_initializers)
+    known = constants_of(view, freeze=options.freeze_initializers, quantized=options.fold_qdq)
     stored = {tensor.name: tensor for tensor in after.proto.graph.initializer}
     fresh = [n for n in stored if n in known and n in view.producer and stored[n].ByteSize() <= _CERTIFIED]
     fresh = [name for name in fresh if view.producer[name].proto.op_type != "Constant"]

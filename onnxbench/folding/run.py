@@ -13,7 +13,7 @@ from onnxbench.folding.options import FoldOptions
 from onnxbench.folding.pinning import pin_sizes
 from onnxbench.folding.proof import prove
 from onnxbench.folding.report import Folding
-from onnxbench.folding.simplify import simplify
+from onnxbench.folding.simplify import freeze, simplify
 from onnxbench.verify import Feeds, feed_sets
 
 
@@ -36,6 +36,8 @@ def fold_model(
     if options.pin:
         pin_sizes(source.proto, options.dims, options.shapes)
     folded, report = simplify(source, options)
+    if options.freeze_initializers:
+        freeze(source.proto)  # what is compared has the inputs that are left
     report.bytes_before, report.bytes_after = stored_bytes(source), stored_bytes(folded)
     if not report.removals:
         report.state = "unchanged"

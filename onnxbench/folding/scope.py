@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
+from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnxbench.core import weights
+from onnxbench.core.attributes import subgraphs
 from onnxbench.core.graph import GraphView, Node, opset_imports, plain_domain
+from onnxbench.core.hoist import every_name
 from onnxbench.core.model import Model
 from onnxbench.core.shapes import Shapes
 from onnxbench.core.symbolic import Size
@@ -29,28 +32,54 @@ class Scope:
     Attributes:
         model: the model that holds it; its external tensors stay where they are.
         view: the graph.
-        shapes: what is known of its values; of nothing in a function, which is called with anything.
+        known: gives what is known of values, which takes a walk over the model; of nothing in a function, which is called
+            with anything.
         options: what the fold may do.
         where: how reports name the scope; empty for the main graph.
         function: the function whose nodes these are, if it is one.
+        failed: values, by `where` and name, that could not be computed; shared by all scopes of a fold.
     """
 
     model: Model
     view: GraphView
-    shapes: Shapes
+    known: Callable[[], Shapes]
     options: FoldOptions
     where: str = ""
     function: FunctionProto | None = None
+    failed: set[tuple[str, str]] = field(default_factory=set)
     _values: dict[str, Array | None] = field(default_factory=dict)
 
     @cached_property
     def constants(self) -> frozenset[str]:
         """Values that are the same in every run, those of the graphs around it included."""
-        return constants_of(self.view, freeze=self.options.freeze_initializers)
+        return constants_of(self.view, freeze=self.options.freeze_initializers, quantized=self.options.fold_qdq)
 
     @cached_property
     def outputs(self) -> frozenset[str]:
         return frozenset(self.view.outputs)
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        """What is known of the scope's values."""
+        return self.known().of(self.view)
+
+    @cached_property
+    def annotated(self) -> frozenset[str]:
+        """Values that a quantization annotation names: they keep their names."""
+        return frozenset(entry.tensor_name for entry in self.view.graph.quantization_annotation)
+
+    @cached_property
+    def inner_names(self) -> frozenset[str]:
+        """What bodies of this graph call their own values; no value of the graph may come to be called like that."""
+        bodies = (body for node in self.view.nodes for _, body in subgraphs(node.proto))
+        return frozenset(name for body in bodies for name in every_name(body) if name and not self.view.defines(name))
+
+    def names_in_use(self) -> set[str]:
+        """Every name of the graphs around this one, of those in it, and its own."""
+        outermost = self.view
+        while outermost.parent is not None:
+            outermost = outermost.parent
+        return set(every_name(outermost.graph))
 
     @property
     def holds_initializers(self) -> bool:
@@ -115,24 +144,14 @@ def is_constant(node: NodeProto) -> bool:
     return node.op_type == "Constant" and is_default_domain(node)
 
 
-def refers(node: NodeProto) -> bool:
-    """Whether a node takes attributes of the function that it stands in, at any depth."""
-    for attribute in node.attribute:
-        if attribute.ref_attr_name:
-            return True
-        if attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
-            graphs = [attribute.g] if attribute.type == AttributeProto.GRAPH else attribute.graphs
-            if any(refers(inner) for graph in graphs for inner in graph.node):
-                return True
-    return False
-
-
-def scopes(model: Model, shapes: Shapes, options: FoldOptions) -> Iterator[Scope]:
-    """Every graph of a model, bodies before what holds them, functions last."""
+def scopes(
+    model: Model, known: Callable[[], Shapes], options: FoldOptions, failed: set[tuple[str, str]]
+) -> Iterator[Scope]:
+    """Every graph of a model, bodies before what holds them, functions last; `failed` is what they share."""
     main = GraphView(model.proto, model.proto.graph)
-    yield from _within(Scope(model, main, shapes.of(main), options), shapes)
+    yield from _within(Scope(model, main, known, options, failed=failed))
     for function in model.proto.functions:
-        yield from _within(of_function(model, function, options), shapes)
+        yield from _within(dataclasses.replace(of_function(model, function, options), failed=failed))
 
 
 def of_function(model: Model, function: FunctionProto, options: FoldOptions) -> Scope:
@@ -142,17 +161,16 @@ def of_function(model: Model, function: FunctionProto, options: FoldOptions) -> 
     graph.input.extend(ValueInfoProto(name=name) for name in function.input)
     graph.output.extend(ValueInfoProto(name=name) for name in function.output)
     view = GraphView(model.proto, graph, opsets=opset_imports(function.opset_import), isolated=True)
-    return Scope(model, view, Shapes(), options, f"function {function.name}", function)
+    return Scope(model, view, Shapes, options, f"function {function.name}", function)
 
 
-def _within(scope: Scope, shapes: Shapes) -> Iterator[Scope]:
+def _within(scope: Scope) -> Iterator[Scope]:
     for node in scope.view.nodes:
         if not node.proto.attribute:
             continue
         for label, body in scope.view.bodies(node):
             where = f"{scope.where}/{node.label}:{label}" if scope.where else f"{node.label}:{label}"
-            known = shapes.of(body) if scope.function is None else Shapes()
-            yield from _within(Scope(scope.model, body, known, scope.options, where, scope.function), shapes)
+            yield from _within(dataclasses.replace(scope, view=body, where=where, _values={}))
     yield scope
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from functools import cache
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnxbench.core.attributes import subgraphs
 from onnxbench.core.counts import count_nodes
 from onnxbench.core.model import Model
-from onnxbench.core.shapes import propagate
+from onnxbench.core.shapes import Shapes, propagate
 from onnxbench.folding import stored
 from onnxbench.folding.changes import Changes, apply
 from onnxbench.folding.options import FoldOptions
@@ -40,9 +41,10 @@ def simplify(model: Model, options: FoldOptions | None = None) -> tuple[Model, F
     report.nodes_before, report.all_nodes_before = count_nodes(proto)
     called = called_functions(proto)
     if options.freeze_initializers:
-        report.removals += _freeze(proto)
+        report.removals += freeze(proto)
+    failed: set[tuple[str, str]] = set()
     for _ in range(_ROUNDS):
-        done = _round(folded, options)
+        done = _round(folded, options, failed)
         report.removals += done
         if not done:
             break
@@ -51,15 +53,19 @@ def simplify(model: Model, options: FoldOptions | None = None) -> tuple[Model, F
     return folded, report
 
 
-def _round(model: Model, options: FoldOptions) -> list[Removal]:
+def _round(model: Model, options: FoldOptions, failed: set[tuple[str, str]]) -> list[Removal]:
     done: list[Removal] = []
-    shapes = propagate(model, timeout=_third(options), memory=options.limits.memory)
-    for scope in scopes(model, shapes, options):
+
+    @cache
+    def known() -> Shapes:
+        return propagate(model, timeout=_third(options), memory=options.limits.memory)
+
+    for scope in scopes(model, known, options, failed):
         changes = _proposed(scope, options.skip)
         if changes:
             apply(changes)
             done += changes.removals
-    if model.proto.ir_version >= 4:  # before, each initializer is an input
+    if model.proto.ir_version >= 4 and "constants" not in options.skip:  # before, each initializer is an input
         done += _store_constants(model.proto.graph)
     if "unused" not in options.skip:
         done += sweep(model.proto)
@@ -100,8 +106,8 @@ def _store_constants(graph: GraphProto) -> list[Removal]:
     return done
 
 
-def _freeze(proto: ModelProto) -> list[Removal]:
-    """Let initializers that are inputs be nothing but initializers."""
+def freeze(proto: ModelProto) -> list[Removal]:
+    """Let initializers that are inputs be nothing but initializers, in place; which inputs went."""
     if proto.ir_version < 4:
         return []
     defaults = {tensor.name for tensor in proto.graph.initializer}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import NodeProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
 from onnxbench.core.values import Array
 
@@ -54,3 +54,8 @@ def node(held: TensorProto, output: str, name: str = "") -> NodeProto:
     attribute = made.attribute.add(name="value", type=4)  # AttributeProto.TENSOR
     attribute.t.CopyFrom(held)
     return made
+
+
+def sparse_node(held: SparseTensorProto) -> NodeProto:
+    """A Constant node that makes a sparse value, under the name that it has."""
+    return helper.make_node("Constant", [], [held.values.name], sparse_value=held)

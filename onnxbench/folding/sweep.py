@@ -79,10 +79,13 @@ def _sweep_bodies(
 
 
 def _sweep_graph(graph: GraphProto, where: str, local: set[tuple[str, str, str]], gone: list[Removal]) -> None:
-    read = {value.name for value in graph.output}
+    _forget(graph)
+    scales = {pair.value for entry in graph.quantization_annotation for pair in entry.quant_parameter_tensor_names}
+    read = {value.name for value in graph.output} | scales
     read = _sweep_nodes(graph, read, where, local, gone)
     inputs = {value.name for value in graph.input}
-    unused = [t for t in graph.initializer if t.name not in read and t.name not in inputs]
+    needed = read | inputs
+    unused = [t for t in graph.initializer if t.name not in needed]
     if unused:
         names = {tensor.name for tensor in unused}
         kept = [TensorProto.FromString(t.SerializeToString()) for t in graph.initializer if t.name not in names]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, TensorProto
+from onnx import AttributeProto, ModelProto, TensorProto
 
-from onnxbench.core.attributes import subgraphs
+from onnxbench.core.attributes import all_nodes
 from onnxbench.core.tensors import is_external, tensors
 from onnxbench.core.text import readable
 from onnxbench.inspecting.header import elements
@@ -52,8 +52,5 @@ def _attributes(proto: ModelProto) -> Iterator[AttributeProto]:
     """Those of all nodes, in bodies and functions too, and the defaults of functions."""
     for function in proto.functions:
         yield from function.attribute_proto
-    pending: list[GraphProto | FunctionProto] = [proto.graph, *proto.functions]
-    while pending:
-        for node in pending.pop().node:
-            yield from node.attribute
-            pending += [body for _, body in subgraphs(node)]
+    for node in all_nodes(proto):
+        yield from node.attribute

@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from onnx import GraphProto, ModelProto, NodeProto
 
 from onnxbench.core.attributes import all_graphs, all_nodes, subgraphs
 from onnxbench.core.graph import GraphView, captures, plain_domain
 from onnxbench.core.subgraph import used_functions
-from onnxbench.core.values import Value
 from onnxbench.reducers.reproducer import Reproducer
 
 
-def tidied(reproducer: Reproducer, proto: ModelProto, feeds: Mapping[str, Value] | None = None) -> Reproducer:
+def tidied(reproducer: Reproducer, proto: ModelProto) -> Reproducer:
     """The reproducer with another model, without what nothing in that reads: inputs, initializers, functions."""
     for graph in all_graphs(proto):
         drop_unread(graph)
     view = GraphView(proto, proto.graph)
     kept = {(function.domain, function.name) for function in used_functions(view, proto.graph)}
-    _keep(proto.functions, [f for f in proto.functions if (f.domain, f.name) in kept])
+    keep(proto.functions, [f for f in proto.functions if (f.domain, f.name) in kept])
     read = _read(proto.graph)
-    _keep(proto.graph.input, [value for value in proto.graph.input if value.name in read])
+    keep(proto.graph.input, [value for value in proto.graph.input if value.name in read])
     left = {value.name for value in proto.graph.input}
-    known = reproducer.feeds if feeds is None else feeds
-    return reproducer.with_model(proto, {name: value for name, value in known.items() if name in left})
+    return reproducer.with_model(proto, {name: value for name, value in reproducer.feeds.items() if name in left})
 
 
 def drop_unread(graph: GraphProto) -> None:
     """Drop initializers that nothing reads and declarations of values that are not there."""
     read = _read(graph)
-    _keep(graph.initializer, [tensor for tensor in graph.initializer if tensor.name in read])
-    _keep(graph.sparse_initializer, [tensor for tensor in graph.sparse_initializer if tensor.values.name in read])
+    keep(graph.initializer, [tensor for tensor in graph.initializer if tensor.name in read])
+    keep(graph.sparse_initializer, [tensor for tensor in graph.sparse_initializer if tensor.values.name in read])
     made = {name for node in graph.node for name in node.output}
-    _keep(graph.value_info, [value for value in graph.value_info if value.name in made])
+    keep(graph.value_info, [value for value in graph.value_info if value.name in made])
 
 
 def _read(graph: GraphProto) -> set[str]:
@@ -44,7 +42,7 @@ def _read(graph: GraphProto) -> set[str]:
     return found
 
 
-def _keep(field: object, wanted: list[object]) -> None:
+def keep(field: object, wanted: list[object]) -> None:
     """Leave only these entries of a repeated field."""
     if len(wanted) != len(field):  # type: ignore[arg-type]
         copies = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from onnxbench.core.model import Model
 from onnxbench.errors import BenchError
 from onnxbench.reducers import catalogue
 from onnxbench.reducers.catalogue import Known
@@ -12,7 +13,8 @@ from onnxbench.reducers.engine import Found
 from onnxbench.reducers.oracle import Oracle, Verdict
 from onnxbench.reducers.releases import summary, survey
 from onnxbench.reducers.request import Request
-from onnxbench.reducers.result import Reduction
+from onnxbench.reducers.result import Reduction, Slowness
+from onnxbench.reducers.slowness import race
 from onnxbench.runtimes.base import Runtime
 
 
@@ -26,6 +28,19 @@ def explain(report: Reduction, request: Request, best: Found, oracle: Oracle) ->
     report.since = summary(report.releases)
 
 
+def how_slow(report: Reduction, request: Request, original: Model, best: Found) -> Slowness | None:
+    """Race the suspect once more on the original and on the reproducer; None where slowness is not the failure."""
+    judge = next((runtime for runtime in request.trusted if str(runtime) == report.judge), None)
+    if report.signature["kind"] != "slow" or judge is None:
+        return None
+    request.progress("measuring how slow it is")
+    piece = best.piece
+    return Slowness(
+        race(request.suspect, judge, original, request.feeds, request.limits),
+        race(request.suspect, judge, piece.model, piece.feeds, request.limits),
+    )
+
+
 def known_failures(report: Reduction, suspect: Runtime, best: Found) -> list[Known]:
     """Reported failures that a candidate looks like, before shrinking has put other operators in."""
     version = report.versions.get(str(suspect), "")
@@ -35,6 +50,6 @@ def known_failures(report: Reduction, suspect: Runtime, best: Found) -> list[Kno
 def ask_on(runtime: Runtime, best: Found, oracle: Oracle) -> Verdict:
     """What the reproducer does on another runtime, or with other settings of this one."""
     try:
-        return dataclasses.replace(oracle, suspect=runtime).look(best.piece).verdict
+        return dataclasses.replace(oracle, suspect=runtime, patience=None).look(best.piece).verdict
     except BenchError:
         return "unsure"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from onnx import ModelProto, TensorProto, numpy_helper
@@ -32,19 +33,48 @@ def flatten(model: Model, values: Mapping[str, Value], limits: Limits) -> Model 
     return Model(proto, model.folder, model.path, model.label) if opened else None
 
 
-def _inline(proto: ModelProto, limits: Limits) -> ModelProto | None:
-    result = isolate.call_light(run_inliner, (proto.SerializeToString(),), timeout=limits.timeout, memory=limits.memory)
+def openings(model: Model, values: Mapping[str, Value], limits: Limits, *, either: bool) -> Iterator[Model]:
+    """The model with one thing opened, in every way: a function inlined, a branch in the place of its `If`.
+
+    Args:
+        model: the model.
+        values: recorded values, for the conditions of `If`.
+        limits: of the worker that inlines.
+        either: whether to propose the branch that is not taken, too, after the one that is.
+    """
+    for function in model.proto.functions:
+        inlined = _inline(model.proto, limits, (function.domain, function.name))
+        if inlined is not None:
+            yield dataclasses.replace(model, proto=inlined)
+    known = _conditions(model.proto, values)
+    asked = [node.input[0] for node in model.proto.graph.node if node.op_type == "If" and node.input]
+    for name in dict.fromkeys(asked):
+        taken = known.get(name, True)
+        for truth in (taken, not taken) if either or name not in known else (taken,):
+            proto = ModelProto()
+            proto.CopyFrom(model.proto)
+            if hoist(proto.graph, {name: truth}):
+                yield dataclasses.replace(model, proto=proto)
+
+
+def _inline(proto: ModelProto, limits: Limits, only: tuple[str, str] | None = None) -> ModelProto | None:
+    """The model with all functions inlined, or only one; None if that cannot be done."""
+    given = (proto.SerializeToString(), only)
+    result = isolate.call_light(run_inliner, given, timeout=limits.timeout, memory=limits.memory)
     if not isinstance(result, isolate.Ok):
         return None
     inlined = ModelProto.FromString(result.value)
     return inlined if len(inlined.functions) < len(proto.functions) else None
 
 
-def run_inliner(serialized: bytes) -> bytes:
-    """ONNX's function inliner on a serialized model; for a worker."""
+def run_inliner(serialized: bytes, only: tuple[str, str] | None) -> bytes:
+    """ONNX's function inliner on a serialized model, for all functions or one (domain, name); for a worker."""
     from onnx import inliner
 
-    inlined: ModelProto = inliner.inline_local_functions(ModelProto.FromString(serialized))
+    model = ModelProto.FromString(serialized)
+    inlined: ModelProto = (
+        inliner.inline_local_functions(model) if only is None else inliner.inline_selected_functions(model, [only])
+    )
     return bytes(inlined.SerializeToString())
 
 

@@ -42,18 +42,18 @@ def size(reproducer: Reproducer) -> Size:
     proto = reproducer.proto
     stored = [tensor for tensor in tensors(proto) if not is_external(tensor) or tensor.dims]
     bytes_ = stored_bytes(reproducer.model)
-    arrays = reproducer.arrays()
+    arrays = [array for _, _, array in reproducer.fed()]
     nodes = list(all_nodes(proto))
     return (
         len(nodes),
         len(proto.graph.input) + len(proto.graph.output) + sum(len(node.input) for node in nodes),
         bytes_ // _KIB,
-        sum(_elements(tensor) for tensor in stored) + sum(array.size for array in arrays.values()),
+        sum(_elements(tensor) for tensor in stored) + sum(array.size for array in arrays),
         sum(_weight(attribute) for node in nodes for attribute in node.attribute),
         sum(_OPERATORS.get(node.op_type, 9) for node in nodes),
         sum(_long_dims(tensor.dims) for tensor in stored) + sum(_open_dims(kind) for kind in _types(proto)),
         sum(_type_rank(tensor.data_type) for tensor in stored) + sum(_type_rank(_element(k)) for k in _types(proto)),
-        sum(_oddness_of(reproducer, tensor) for tensor in stored) + sum(oddness(array) for array in arrays.values()),
+        sum(_oddness_of(reproducer, tensor) for tensor in stored) + sum(oddness(array) for array in arrays),
         sum(not SHORT.fullmatch(name) for name in names(proto)),
         bytes_,
     )

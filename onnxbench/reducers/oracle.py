@@ -62,10 +62,11 @@ class Oracle:
             a value called "input" must not make the word another one in each candidate.
         tolerance: for numbers.
         limits: of each run.
+        patience: limits of the suspect's runs, if they are shorter ones; whoever takes longer does not fail the same way.
         repeats: how often a flaky candidate is asked before it counts as passing.
         slower_than: the ratio of times above which a run is slow, for that signature.
         hasty: whether recorded values speak for the judge, who is then asked at the end (`look`), of what is left.
-        checks: candidates judged so far, `remembered` ones of an earlier search included.
+        checks: candidates judged so far, the `remembered` ones of an earlier search included.
         journal: where verdicts are kept.
         deadline: when to stop, on the monotonic clock.
         most: candidates after which to stop.
@@ -79,6 +80,7 @@ class Oracle:
     tolerance: Tolerance
     limits: Limits
     repeats: int = 1
+    patience: Limits | None = None
     slower_than: float = 1.0
     hasty: bool = False
     checks: int = 0
@@ -132,7 +134,9 @@ class Oracle:
     def _ask_once(self, piece: Piece, recorded: Mapping[str, Value]) -> Answer:
         if self.signature.kind == "slow":
             return self._ask_speed(piece)
-        outcome = self.suspect.run(piece.model, piece.feeds, limits=self.limits)
+        outcome = self.suspect.run(piece.model, piece.feeds, limits=self.patience or self.limits)
+        if outcome.kind == "timeout" and self.patience is not None:
+            return Answer("other", None, outcome)  # and no failure to tell of: it might have ended in time
         if outcome.kind == "unknown":
             return Answer("unsure", None, outcome)
         if not outcome.ok:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from onnx import ModelProto
+
 from onnxbench.core.compare import Tolerance, differ
 from onnxbench.core.model import Model
 from onnxbench.core.shapes import Shapes, propagate
@@ -82,12 +84,30 @@ def _compared(best: Found, candidate: Reproducer, limits: Limits) -> Near:
     fed = [name for name in theirs if name in ours and differ(ours[name], theirs[name], exact) is not None]
     found = diff(best.piece.model, candidate.model, shapes)
     retyped = {change.where for change in found.types}
-    told = [*_sentences(found), *(f"{quote(name)} is fed other values" for name in fed if name not in retyped)]
+    swapped = _swapped(best.piece.model.proto, candidate.proto)
+    apart = () if found.matched or swapped else ("no node of it is in the reproducer",)
+    told = [
+        *apart,
+        *_sentences(found, swapped),
+        *(f"{quote(name)} is fed other values" for name in fed if name not in retyped),
+    ]
     return Near(candidate, tuple(told), not fed and ours.keys() == theirs.keys())
 
 
-def _sentences(found: Diff) -> Iterator[str]:
-    if len(found.removed) == len(found.added) == 1:
+def _swapped(ours: ModelProto, theirs: ModelProto) -> bool:
+    """Whether the graphs differ in one node, where another makes the same values of the same ones."""
+    one, other = ours.graph.node, theirs.graph.node
+    odd = [(a, b) for a, b in zip(one, other, strict=False) if a.op_type != b.op_type]
+    return (
+        len(one) == len(other)
+        and len(odd) == 1
+        and all(a.output == b.output and set(b.input) <= set(a.input) for a, b in odd)
+    )
+
+
+def _sentences(found: Diff, swapped: bool) -> Iterator[str]:
+    """What differs; `swapped` if one node has another in its place."""
+    if swapped and len(found.removed) == len(found.added) == 1:
         yield f"it has {found.added[0]} in the place of {found.removed[0]}"
     else:
         yield from (f"it is without {label}" for label in found.removed)

@@ -20,7 +20,7 @@ from onnxbench.reducers.along import series
 from onnxbench.reducers.around import WayAround
 from onnxbench.reducers.course import Course
 from onnxbench.reducers.engine import Engine, Found
-from onnxbench.reducers.explain import explain, known_failures
+from onnxbench.reducers.explain import explain, how_slow, known_failures
 from onnxbench.reducers.finding import drawn
 from onnxbench.reducers.handing import Extras, hand_back
 from onnxbench.reducers.journal import Journal, key_of
@@ -85,7 +85,7 @@ def _refuse_outputs(request: Request) -> None:
             refuse_target(Path(target).absolute(), request.force)
             if not request.allow_lossy:
                 refuse_losses(request.model.proto, Path(target))
-    choose_passes(request.passes, ())
+    choose_passes(request.passes)
 
 
 @dataclass(slots=True)
@@ -192,7 +192,7 @@ class _Run:
         self._look_again(engine, found)
         self.shrunk = Shrunk(found)
         self.asked = engine.oracle.checks
-        passes = choose_passes(request.passes, (), anonymize=request.anonymize)
+        passes = choose_passes(request.passes, anonymize=request.anonymize)
         shrink(found, engine.oracle, passes, course, time.monotonic() - self.began, self.shrunk)
 
     def _go_along(self, report: Reduction, search: Search) -> None:
@@ -204,6 +204,7 @@ class _Run:
 
     def _explain(self, report: Reduction, engine: Engine) -> None:
         try:
+            report.slowness = how_slow(report, self.request, self.model, self._best(engine))
             explain(report, self.request, self._best(engine), engine.oracle)
             assert engine.best is not None
             report.known = known_failures(report, self.request.suspect, engine.best)
@@ -217,7 +218,7 @@ class _Run:
             return None
         self.request.progress("looking for the nearest model that passes")
         gone = [Reproducer(piece.model, dict(piece.feeds), ()) for piece in engine.gone]
-        passes = choose_passes(self.request.passes, ())
+        passes = choose_passes(self.request.passes)
         return find_passing(self.shrunk.found, [*gone, *self.shrunk.gone], engine.oracle, passes)
 
     def hand_back(self, report: Reduction) -> None:
@@ -246,9 +247,9 @@ class _Run:
         if best.answer.outcome is not None and not best.answer.outcome.ok:
             report.message = best.answer.outcome.message[:_LONGEST]
         report.by_products = dict(search.engine.by_products)
-        drawn = sorted({node.proto.op_type for node in best.nodes if draws(node.proto)})
-        if drawn and self.proof.signature is not None and self.proof.signature.kind == "numbers":
-            report.notes.append(f"{', '.join(drawn)} draws random numbers, which two runtimes draw differently")
+        random = sorted({node.proto.op_type for node in best.nodes if draws(node.proto)})
+        if random and self.proof.signature is not None and self.proof.signature.kind == "numbers":
+            report.notes.append(f"{', '.join(random)} draws random numbers, which two runtimes draw differently")
         if self.proof.failed < self.proof.runs:
             report.notes.append(f"flaky: the original failed {self.proof.failed} of {self.proof.runs} runs")
 

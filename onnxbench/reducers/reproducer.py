@@ -11,6 +11,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from onnxbench.core import weights
+from onnxbench.core.counts import referred_bytes
 from onnxbench.core.model import Model
 from onnxbench.core.subgraph import Piece
 from onnxbench.core.tensors import is_external, tensors
@@ -53,6 +54,13 @@ class Reproducer:
         """The fed tensors by name; sequences and optionals are left out."""
         return {name: value for name, value in self.feeds.items() if isinstance(value, np.ndarray)}
 
+    def fed(self) -> Iterator[tuple[str, int, Array]]:
+        """The fed tensors, those in sequences too: the input, the place in its sequence or 0, the tensor."""
+        for name, value in self.feeds.items():
+            for place, item in enumerate(value if isinstance(value, list) else [value]):
+                if isinstance(item, np.ndarray):
+                    yield name, place, item
+
     def piece(self) -> Piece:
         """What an oracle asks about; where its nodes come from is not told."""
         return Piece(self.model, dict(self.feeds), (), ())
@@ -82,7 +90,7 @@ def _digest(update: object, value: Value) -> None:
 def payload_bytes(tensor: TensorProto) -> int:
     """Bytes of a tensor's elements, about: as many as it has, or refers to."""
     if is_external(tensor):
-        return next((int(e.value) for e in tensor.external_data if e.key == "length" and e.value.isdigit()), 0)
+        return referred_bytes(tensor)
     size: int = tensor.ByteSize()
     return size
 

@@ -12,6 +12,7 @@ from onnxbench.core.scopes import scopes, source_line
 from onnxbench.reducers.catalogue import Known
 from onnxbench.reducers.course import Point
 from onnxbench.reducers.releases import Release
+from onnxbench.reducers.slowness import Race
 
 SCHEMA = "onnxbench.reduce/1"
 
@@ -79,6 +80,14 @@ class Passing:
     own_inputs: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Slowness:
+    """How slow the suspect was seen to be on the original and on the reproducer, None where a run failed."""
+
+    original: Race | None
+    reproducer: Race | None
+
+
 @dataclass(slots=True)
 class Workaround:
     """A way around that was seen to work on the whole model.
@@ -133,6 +142,7 @@ class Reduction:
         passes: what each shrinking pass achieved.
         culprits: the nodes that are left.
         differences: of the reproducer's outputs, for wrong numbers.
+        slowness: how many times slower than the judge the suspect is, for slowness; None if the search was stopped.
         suspects: the nodes that are wrong by themselves, the worst first, for wrong numbers.
         along: the error along the network, for wrong numbers; of a long one some nodes.
         passing: a model that passes and differs little, if one was met and is in the bundle.
@@ -172,6 +182,7 @@ class Reduction:
     passes: list[Record] = field(default_factory=list)
     culprits: list[Culprit] = field(default_factory=list)
     differences: Sequence[dict[str, Any]] = ()
+    slowness: Slowness | None = None
     suspects: list[Suspect] = field(default_factory=list)
     along: list[Along] = field(default_factory=list)
     passing: Passing | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from onnx import TypeProto
 from onnxbench.core.compare import Difference
 from onnxbench.core.graph import GraphView, Node, draws
 from onnxbench.core.model import Model
-from onnxbench.core.subgraph import carve
+from onnxbench.core.subgraph import Piece, carve
 from onnxbench.core.types import infer
 from onnxbench.core.values import Value
 from onnxbench.errors import AnswerIsNo
@@ -22,7 +23,7 @@ from onnxbench.recording import record
 from onnxbench.reducers.along import cumulative
 from onnxbench.reducers.course import Course
 from onnxbench.reducers.engine import Engine
-from onnxbench.reducers.flatten import flatten
+from onnxbench.reducers.flatten import flatten, openings
 from onnxbench.reducers.journal import Journal
 from onnxbench.reducers.localize import Localizer, Suspicion
 from onnxbench.reducers.oracle import BudgetSpent, Oracle
@@ -33,8 +34,12 @@ from onnxbench.runtimes.base import Limits
 
 #: A candidate of a hanging model waits this share of the timeout, at least so many seconds; the confirmation waits it all.
 _HANG_SHARE, _HANG_S = 1 / 12, 2.0
+#: Another candidate waits so many times what the original took to fail, and at least so many seconds: machines have bad moments.
+_PATIENCE, _PATIENCE_S = 10, 10.0
 #: `If` inside `If`, functions inside functions: levels that are opened.
 _LEVELS = 16
+#: Functions and branches that are opened one by one, at most, before one is opened and all are tried again.
+_SINGLY = 32
 #: Suspects that are asked about before the search goes its own way.
 _HINTS = 3
 #: Bytes of a network's values, and nodes, up to which all nodes are compared first, and the error along it is measured.
@@ -88,7 +93,7 @@ class Search:
             self._open()
         self._limit(self.engine.oracle)
         self._narrow()
-        while not self.request.localize_only and self._enter():
+        while not self.request.localize_only and (self._enter() or self._open_one()):
             self._open()
             self._narrow()
 
@@ -128,41 +133,61 @@ class Search:
 
     def _enter(self) -> bool:
         """Go on inside the body of a Loop or Scan that is left, in a round of it that fails by itself."""
-        assert self.engine is not None
-        assert self.engine.best is not None
         engine = self.engine
-        trusted, limits = self.request.trusted, engine.oracle.limits
-        for node in engine.best.nodes if engine.best is not None else []:
-            known = engine.values
-            for _, inputs in rounds(engine.model, engine.view, node, known, engine.types, trusted, limits):
+        assert engine is not None
+        assert engine.best is not None
+        for node in engine.best.nodes:
+            for inputs in rounds(engine, node, self.request.trusted):
                 ((_, body),) = engine.view.bodies(node)
-                values = {**known, **inputs}
+                values = {**engine.values, **inputs}
                 try:
                     piece = carve(engine.model, body, body.nodes, values, types=engine.types)
                 except AnswerIsNo:
                     continue
-                inner = Model(piece.model.proto, engine.model.folder, None, engine.model.label)
-                view = GraphView(inner.proto, inner.proto.graph)
-                opened = self._engine(inner, view, dict(piece.feeds))
-                opened.by_products = engine.by_products
-                if opened.start(view.order):
-                    self.engine = opened
-                    self._record(opened)
+                if self._move(_apart(piece, engine.model), piece.feeds):
                     return True
         return False
+
+    def _open_one(self) -> bool:
+        """Open one thing of those that are left, where the failure does not survive that all are opened."""
+        engine, signature = self.engine, self.proof.signature
+        assert engine is not None
+        assert engine.best is not None
+        assert signature is not None
+        piece = engine.best.piece
+        known = {**engine.values, **piece.feeds}
+        either = signature.kind != "numbers"  # what is not run may be compiled, but its numbers nobody sees
+        candidates = openings(_apart(piece, engine.model), known, self.request.limits, either=either)
+        return any(self._move(opened, piece.feeds) for opened in itertools.islice(candidates, _SINGLY))
+
+    def _move(self, model: Model, values: Mapping[str, Value]) -> bool:
+        """Go on with the search in another model, if that fails too."""
+        assert self.engine is not None
+        view = GraphView(model.proto, model.proto.graph)
+        opened = self._engine(model, view, dict(values))
+        opened.by_products = self.engine.by_products
+        if not opened.start(view.order):
+            return False
+        self.engine = opened
+        self._record(opened)
+        return True
 
     def _question(self) -> Oracle:
         request, proof = self.request, self.proof
         assert proof.signature is not None
+        judge = next((runtime for runtime in request.trusted if str(runtime) == proof.judge), None)
+        if judge is not None and proof.signature.kind != "slow":
+            judge = judge.cheap()
         return Oracle(
             request.suspect.cheap() if proof.cheap else request.suspect,
-            next((runtime.cheap() for runtime in request.trusted if str(runtime) == proof.judge), None),
+            judge,
             proof.signature,
             proof.fault,
             proof.names,
             request.tolerance,
             _impatient(request.limits) if proof.hangs else request.limits,
             proof.repeats,
+            _patience(request.limits, proof),
             slower_than=request.slower_than or 1.0,
             hasty=proof.repeats == 1,
             journal=self.journal,
@@ -227,15 +252,8 @@ class Search:
             engine = self.engine
             assert engine is not None
             flat = flatten(engine.model, engine.values, self.request.limits)
-            if flat is None:
+            if flat is None or not self._move(flat, engine.values):
                 return
-            view = GraphView(flat.proto, flat.proto.graph)
-            opened = self._engine(flat, view, dict(engine.values))
-            opened.by_products = engine.by_products
-            if not opened.start(view.order):
-                return
-            self.engine = opened
-            self._record(opened)
 
     def _set_randomness_aside(self, engine: Engine) -> None:
         """Feed what random operators drew, if the failure survives it: no two runtimes draw the same numbers."""
@@ -284,6 +302,11 @@ class Search:
         self.course.judged("searching", best, engine.oracle.checks, engine.oracle.remembered)
 
 
+def _apart(piece: Piece, original: Model) -> Model:
+    """A piece as a model of its own."""
+    return Model(piece.model.proto, original.folder, None, original.label)
+
+
 def _is_light(engine: Engine) -> bool:
     held = sum(value.nbytes for value in engine.values.values() if isinstance(value, np.ndarray))
     return held <= _LIGHT and len(engine.view.nodes) <= _FEW
@@ -293,6 +316,15 @@ def _impatient(limits: Limits) -> Limits:
     if limits.timeout is None:
         return dataclasses.replace(limits, timeout=_HANG_S)
     return dataclasses.replace(limits, timeout=min(limits.timeout, max(_HANG_S, limits.timeout * _HANG_SHARE)))
+
+
+def _patience(limits: Limits, proof: Proof) -> Limits | None:
+    """What the suspect is given for a candidate, which has less to do than the original; None for no less than `limits`."""
+    seconds = max(_PATIENCE_S, _PATIENCE * proof.slowest)
+    known = proof.slowest > 0 and not proof.hangs
+    if not known or (limits.timeout is not None and limits.timeout <= seconds):
+        return None
+    return dataclasses.replace(limits, timeout=seconds)
 
 
 def _third(limits: Limits) -> float | None:

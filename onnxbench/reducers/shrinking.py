@@ -39,7 +39,7 @@ class Shrunk:
     notes: list[str] = field(default_factory=list)
 
 
-def choose_passes(only: Sequence[str] | None, skipped: Sequence[str], *, anonymize: bool = False) -> list[Pass]:
+def choose_passes(only: Sequence[str] | None, skipped: Sequence[str] = (), *, anonymize: bool = False) -> list[Pass]:
     """The passes to run, in their order; those that anonymity needs are there whatever was chosen.
 
     Args:

@@ -11,8 +11,9 @@ from onnx import AttributeProto, TensorProto
 
 from onnxbench.core.attributes import all_nodes
 from onnxbench.core.tensors import is_external
-from onnxbench.core.values import Array, is_float, is_integer
-from onnxbench.reducers.edits import forget_output_sizes, forget_shapes
+from onnxbench.core.types import type_of
+from onnxbench.core.values import Array, Value, is_float, is_integer
+from onnxbench.reducers.edits import forget_output_sizes, forget_shapes, keep
 from onnxbench.reducers.reproducer import LARGEST, Reproducer, declare_dims, held, payload_bytes, put, values_of
 
 #: Attributes that hold sizes, of which inference or the operator needs to know.
@@ -30,7 +31,10 @@ Window = Literal["front", "peak", "low"]
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One size: `axis` of the feed `name`, or of the tensor at `place`; an element of that; or of a node's attribute."""
+    """One size: `axis` of the feed `name`, or of the tensor at `place`; an element of that; or of a node's attribute.
+
+    Of a feed that is a sequence the place is that of one of its tensors.
+    """
 
     kind: Literal["feed", "axis", "item", "attribute"]
     name: str
@@ -41,10 +45,10 @@ class Slot:
 def slots(reproducer: Reproducer) -> dict[Slot, int]:
     """Every size above 1, by its slot."""
     found: dict[Slot, int] = {}
-    for name, array in reproducer.arrays().items():
-        found.update((Slot("feed", name, 0, axis), size) for axis, size in enumerate(array.shape))
+    for name, place, array in reproducer.fed():
+        found.update((Slot("feed", name, place, axis), size) for axis, size in enumerate(array.shape))
     for place, tensor in held(reproducer.proto):
-        if _is_shape(tensor):
+        if says_a_shape(tensor) and not is_external(tensor):
             values = values_of(reproducer, tensor).reshape(-1).tolist()
             found.update((Slot("item", "", place, i), int(value)) for i, value in enumerate(values))
         else:
@@ -57,9 +61,10 @@ def slots(reproducer: Reproducer) -> dict[Slot, int]:
     return {slot: size for slot, size in found.items() if size > 1}
 
 
-def _is_shape(tensor: TensorProto) -> bool:
+def says_a_shape(tensor: TensorProto) -> bool:
+    """Whether the numbers of a tensor look like sizes or axes, of which other ones would be another model."""
     whole = tensor.data_type in (TensorProto.INT64, TensorProto.INT32)
-    return whole and not is_external(tensor) and len(tensor.dims) == 1 and tensor.dims[0] <= _SHAPE_ELEMENTS
+    return whole and len(tensor.dims) == 1 and tensor.dims[0] <= _SHAPE_ELEMENTS
 
 
 def static(reproducer: Reproducer) -> Reproducer:
@@ -72,9 +77,7 @@ def resized(reproducer: Reproducer, sizes: Mapping[Slot, int], window: Window) -
 
     Every input declares the sizes it is fed, open ones too.
     """
-    feeds = {}
-    for name, array in reproducer.arrays().items():
-        feeds[name] = _cut(array, {s.axis: n for s, n in sizes.items() if s.kind == "feed" and s.name == name}, window)
+    feeds = _cut_feeds(reproducer, sizes, window)
     proto = reproducer.draft()
     for place, tensor in held(proto):
         mine = {slot.axis: size for slot, size in sizes.items() if slot.place == place and slot.kind == "axis"}
@@ -93,20 +96,28 @@ def resized(reproducer: Reproducer, sizes: Mapping[Slot, int], window: Window) -
     forget_shapes(proto)
     forget_output_sizes(proto)
     for info in proto.graph.input:
-        if info.name in feeds and info.type.HasField("tensor_type"):
-            declare_dims(info.type.tensor_type, feeds[info.name].shape)
-    return reproducer.with_model(proto, {**reproducer.feeds, **feeds})
+        value = feeds.get(info.name)
+        if isinstance(value, np.ndarray) and info.type.HasField("tensor_type"):
+            declare_dims(info.type.tensor_type, value.shape)
+        elif isinstance(value, list) and (kind := type_of(value)) is not None:
+            info.type.CopyFrom(kind)
+    return reproducer.with_model(proto, feeds)
+
+
+def _cut_feeds(reproducer: Reproducer, sizes: Mapping[Slot, int], window: Window) -> dict[str, Value]:
+    feeds = dict(reproducer.feeds)
+    for name, place, array in reproducer.fed():
+        axes = {s.axis: n for s, n in sizes.items() if (s.kind, s.name, s.place) == ("feed", name, place)}
+        part, whole = _cut(array, axes, window), feeds[name]
+        feeds[name] = [*whole[:place], part, *whole[place + 1 :]] if isinstance(whole, list) else part
+    return feeds
 
 
 def unwindowed(reproducer: Reproducer) -> Reproducer:
     """The reproducer with windows that neither pad nor jump, which fit any size."""
     proto = reproducer.draft()
     for node in all_nodes(proto):
-        kept = [attribute for attribute in node.attribute if attribute.name not in _WINDOW]
-        if len(kept) != len(node.attribute):
-            copies = [AttributeProto.FromString(attribute.SerializeToString()) for attribute in kept]
-            del node.attribute[:]
-            node.attribute.extend(copies)
+        keep(node.attribute, [attribute for attribute in node.attribute if attribute.name not in _WINDOW])
     return reproducer.with_model(proto)
 
 

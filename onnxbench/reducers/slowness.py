@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from onnxbench.core.model import Model
 from onnxbench.core.values import Value
@@ -14,20 +15,34 @@ _RUNS = 5
 _LONG_S, _FEW = 2.0, 2
 
 
+@dataclass(frozen=True, slots=True)
+class Race:
+    """How many times as long as the judge the suspect takes, by the fastest of so many runs of each."""
+
+    times: float
+    runs: int
+
+
 def slowness(
     suspect: Runtime, judge: Runtime, model: Model, feeds: Mapping[str, Value], limits: Limits
 ) -> float | None:
-    """The ratio of the fastest runs, loading apart; None if a run fails.
+    """The ratio of the fastest runs, loading apart; None if a run fails."""
+    ran = race(suspect, judge, model, feeds, limits)
+    return ran.times if ran is not None else None
+
+
+def race(suspect: Runtime, judge: Runtime, model: Model, feeds: Mapping[str, Value], limits: Limits) -> Race | None:
+    """Both on the same model in turn, loading apart; None if a run fails.
 
     Each run is of a fresh session, so what a runtime does on its first run only is in it.
     """
     best: dict[str, float] = {}
-    for done in range(_RUNS):
+    runs = 0
+    while runs < _RUNS and not (runs >= _FEW and best["suspect"] > _LONG_S):
         for name, runtime in (("suspect", suspect), ("judge", judge)):
             outcome = runtime.run(model, feeds, limits=limits)
             if not outcome.ok:
                 return None
             best[name] = min(best.get(name, outcome.run_seconds), outcome.run_seconds)
-        if best["suspect"] > _LONG_S and done + 1 >= _FEW:
-            break
-    return best["suspect"] / max(best["judge"], 1e-9)
+        runs += 1
+    return Race(best["suspect"] / max(best["judge"], 1e-9), runs)

@@ -4,34 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TypeProto, numpy_helper
+from onnx import ModelProto, NodeProto, numpy_helper
 
-from onnxbench.core.graph import GraphView, Node, plain_domain
+from onnxbench.core import weights
+from onnxbench.core.graph import Node, plain_domain
 from onnxbench.core.model import Model
 from onnxbench.core.subgraph import carve
 from onnxbench.core.types import type_of
 from onnxbench.core.values import Array, Value
 from onnxbench.errors import AnswerIsNo
-from onnxbench.runtimes.base import Limits, Runtime
-
-Values = Mapping[str, Value]
+from onnxbench.reducers.engine import Engine
+from onnxbench.runtimes.base import Runtime
 
 #: Rounds that are looked into: the first, the next few, one in the middle, the last.
 _FIRST = 3
 
 
-def rounds(
-    model: Model,
-    view: GraphView,
-    node: Node,
-    values: Values,
-    types: Mapping[str, TypeProto],
-    trusted: Sequence[Runtime],
-    limits: Limits,
-) -> Iterator[tuple[int, dict[str, Value]]]:
-    """Rounds that may be worth a look, each with a value for the formal inputs of the body.
+def rounds(engine: Engine, node: Node, trusted: Sequence[Runtime]) -> Iterator[dict[str, Value]]:
+    """Rounds that may be worth a look: for each a value for the formal inputs of the body.
 
     Loop (Loop-1 to -25): the body gets the round, the condition, and what goes round. Scan (Scan-9 to -25): what goes
     round, and a slice of each scanned input. What goes round at the start of round k is what the node returns when it
@@ -40,56 +33,52 @@ def rounds(
     if plain_domain(node.proto.domain) or node.proto.op_type not in ("Loop", "Scan"):
         return
     stepper = _Loop if node.proto.op_type == "Loop" else _Scan
-    steps = stepper(model, view, node, values, types, trusted, limits)
+    steps = stepper(engine, node, trusted)
     count = steps.count()
     if count is None or count < 1:
         return
     for place in dict.fromkeys([*range(min(_FIRST, count)), count // 2, count - 1]):
         inputs = steps.inputs_of(place)
         if inputs is not None:
-            yield place, inputs
+            yield inputs
 
 
+@dataclass(slots=True)
 class _Steps:
     """What both kinds share."""
 
-    def __init__(
-        self,
-        model: Model,
-        view: GraphView,
-        node: Node,
-        values: Values,
-        types: Mapping[str, TypeProto],
-        trusted: Sequence[Runtime],
-        limits: Limits,
-    ) -> None:
-        self.model, self.view, self.node, self.values = model, view, node, values
-        self.types, self.trusted, self.limits = types, trusted, limits
-        ((_, self.body),) = view.bodies(node)
-        self.formal = list(self.body.inputs)
+    engine: Engine
+    node: Node
+    trusted: Sequence[Runtime]
+
+    @property
+    def formal(self) -> list[str]:
+        """The inputs of the body."""
+        ((_, body),) = self.engine.view.bodies(self.node)
+        return list(body.inputs)
 
     def value(self, name: str) -> Value:
         """A value that the node reads, from what is known or stored."""
-        from onnxbench.core import weights
-
-        if name in self.values:
-            return self.values[name]
-        return weights.array(self.model, self.view.initializers[name]) if name in self.view.initializers else None
+        engine = self.engine
+        if name in engine.values:
+            return engine.values[name]
+        held = engine.view.initializers
+        return weights.array(engine.model, held[name]) if name in held else None
 
     def after(self, changed: Mapping[str, Value], count: int) -> list[Value] | None:
         """What goes round after the node has run with some inputs changed; `count` values of it."""
         names = [name for name in self.node.outputs[:count] if name]
         if len(names) < count:
             return None
+        engine = self.engine
+        known = {**engine.values, **changed}
         try:
-            piece = carve(
-                self.model, self.view, [self.node], {**self.values, **changed}, types=self.types, outputs=names
-            )
+            piece = carve(engine.model, engine.view, [self.node], known, types=engine.types, outputs=names)
         except AnswerIsNo:
             return None
         fed = _with(piece.model, changed)
         for runtime in self.trusted:
-            outcome = runtime.run(fed, {**piece.feeds, **changed}, limits=self.limits)
+            outcome = runtime.run(fed, {**piece.feeds, **changed}, limits=engine.oracle.limits)
             if outcome.ok:
                 return [outcome.outputs[name] for name in names]
         return None
@@ -131,7 +120,7 @@ class _Scan(_Steps):
         return _integers(self.node.proto, "scan_input_axes") or [0] * count
 
     def count(self) -> int | None:
-        if self.view.opsets.get("", 1) < 9:
+        if self.engine.view.opsets.get("", 1) < 9:
             return None
         _, scanned = self._split()
         first = self.value(scanned[0]) if scanned else None

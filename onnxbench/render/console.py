@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from onnxbench.errors import UsageError, escape
+from onnxbench.render import telling
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from onnxbench.reducers.result import Reduction
 
 
-def console(color: str, stream: TextIO | None = None) -> Console:
-    """A console on standard output, or on another stream.
+def console(color: str) -> Console:
+    """A console on standard output.
 
     Raises:
         UsageError: OB201 for a `--color` that is none of auto, always, never.
@@ -25,21 +26,12 @@ def console(color: str, stream: TextIO | None = None) -> Console:
     if color not in ("auto", "always", "never"):
         raise UsageError("OB201", f"--color is auto, always or never, not {color!r}")
     forced = {"auto": None, "always": True, "never": False}[color]
-    out = stream or sys.stdout
+    out = sys.stdout
     wide = None if out.isatty() else 10_000  # nothing is cut off in a pipe
     plain = False if color == "always" else None  # who asks for colours in so many words has them, NO_COLOR or not
     return Console(
         file=out, force_terminal=forced, no_color=plain, width=wide, highlight=False, markup=False, soft_wrap=True
     )
-
-
-_VERDICTS = {
-    "same": "fails",
-    "other": "fails in another way",
-    "gone": "works",
-    "unsure": "cannot tell",
-    "absent": "is not there",
-}
 
 
 def print_reduction(report: Reduction, out: Console) -> None:
@@ -52,6 +44,8 @@ def print_reduction(report: Reduction, out: Console) -> None:
     found = "1-minimal (verified)" if report.status == "minimal" else "best so far (stopped)"
     out.print(Text(failure(report), "bold red"))
     out.print(f"  on {escape(report.suspect)} {report.versions.get(report.suspect, '')}".rstrip() + rate(report))
+    if pace := telling.pace(report):
+        out.print(escape(f"  compared with {report.judge} it takes {pace}"))
     out.print(
         Text(f"{report.nodes_before} nodes -> {report.nodes_after}", "bold green")
         + Text(f"  {found}, {report.checks} checks, {report.seconds:.1f} s")
@@ -71,7 +65,7 @@ def print_reduction(report: Reduction, out: Console) -> None:
     for name in report.cured_by_disabling:
         out.print(f"cured by switching off:  {name}")
     for release in report.releases:
-        out.print(f"on {escape(release.runtime)} {release.version}: {_VERDICTS[release.verdict]}")
+        out.print(f"on {escape(release.runtime)} {release.version}: {telling.VERDICTS[release.verdict]}")
     if report.since:
         out.print(f"so it {report.since}")
     for known in report.known:

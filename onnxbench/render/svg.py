@@ -23,10 +23,10 @@ def text(raw: str) -> str:
     return entities(escape(raw))
 
 
-def short(raw: str, most: int = _LETTERS) -> str:
+def short(raw: str) -> str:
     """The end of a name, which tells more than its beginning."""
     shown = escape(raw)
-    return entities(shown if len(shown) <= most else "\u2026" + shown[1 - most :])
+    return entities(shown if len(shown) <= _LETTERS else "\u2026" + shown[1 - _LETTERS :])
 
 
 def graph(drawn: Outline) -> str:

@@ -9,7 +9,14 @@ if TYPE_CHECKING:
 
     from onnxbench.reducers.result import Reduction
 
-_VERDICTS = {"same": "fails", "other": "fails in another way", "gone": "works", "unsure": "cannot tell"}
+#: What a release does, by verdict.
+VERDICTS = {
+    "same": "fails",
+    "other": "fails in another way",
+    "gone": "works",
+    "unsure": "cannot tell",
+    "absent": "is not there",
+}
 #: By-products, notes and the like that are listed.
 _MOST = 20
 
@@ -53,7 +60,24 @@ def summary(report: Reduction) -> Line:
         "memory": "takes more memory than it may on",
         "slow": "is slower than it should be on",
     }.get(signature["kind"], "refuses to load" if signature["phase"] == "load" else "fails to run")
-    return (who, f" {said} {nodes}{rate}.")
+    measured = (" Compared with ", Code(report.judge), f" it takes {pace(report)}.") if pace(report) else ()
+    return (who, f" {said} {nodes}{rate}.", *measured)
+
+
+def pace(report: Reduction) -> str:
+    """How many times as long as the trusted runtime the suspect takes; "" where that was not measured."""
+    if report.slowness is None:
+        return ""
+    seen = {"the reproducer": report.slowness.reproducer, "the original": report.slowness.original}
+    return ", and ".join(
+        f"{_plain(race.times)} times as long on {what} (the fastest of {race.runs} runs)"
+        for what, race in seen.items()
+        if race is not None
+    )
+
+
+def _plain(times: float) -> str:
+    return f"{times:.1f}" if times < 10 else f"{times:.0f}"
 
 
 def known(report: Reduction) -> Iterator[Line]:
@@ -70,7 +94,7 @@ def cures(report: Reduction) -> Iterator[Line]:
         yield ("Switching off ", Code(name), " alone cures it: ", Code(f"InferenceSession(..., {line})"), ".")
     for release in report.releases:
         version = f" {release.version}" if release.version else ""
-        yield (Code(release.runtime + version), f": {_VERDICTS.get(release.verdict, 'is not there')}.")
+        yield (Code(release.runtime + version), f": {VERDICTS[release.verdict]}.")
     if report.since:
         yield (f"So it {report.since}.",)
     for way in report.workarounds[:_MOST]:
@@ -88,7 +112,7 @@ def passing(report: Reduction) -> Line:
     fed = ("passing.npz" if report.passing.own_inputs else "inputs.npz") + " is what it is fed."
     return (
         Code("passing.onnx"),
-        " works, and differs only in this: ",
+        " works, and differs in this: ",
         Code("; ".join(report.passing.differs)),
         f". {fed}",
     )

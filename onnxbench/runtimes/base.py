@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -167,27 +168,29 @@ class Runtime(ABC):
                 perform, (request,), timeout=limits.timeout, memory=limits.memory, interpreter=self.interpreter
             )
 
+        started = time.monotonic()
         result = ask()
         if isinstance(result, isolate.Memory) and not result.used:
             result = ask()  # somebody killed it: the model only if it happens again
-        return self.explain(_outcome(result))
+        return self.explain(_outcome(result, time.monotonic() - started))
 
 
-def _outcome(result: isolate.Result) -> Outcome:
+def _outcome(result: isolate.Result, elapsed: float) -> Outcome:
     match result:
         case isolate.Ok(value={"outputs": outputs, "seconds": seconds, "run_seconds": run_seconds}):
             unpacked = {name: packing.unpack(value) for name, value in outputs.items()}
             return Outcome("ok", unpacked, seconds=seconds, run_seconds=run_seconds)
         case isolate.Ok(value=answer):
-            return Outcome("error", phase=answer["phase"], error=answer["error"], message=answer["message"])
+            phase, error, message = answer["phase"], answer["error"], answer["message"]
+            return Outcome("error", phase=phase, error=error, message=message, seconds=elapsed)
         case isolate.Error():
-            return Outcome("error", phase="load", error=result.kind, message=result.message)
+            return Outcome("error", phase="load", error=result.kind, message=result.message, seconds=elapsed)
         case isolate.Crash():
-            return Outcome("crash", signal=result.signal, output=result.output)
+            return Outcome("crash", signal=result.signal, seconds=elapsed, output=result.output)
         case isolate.Timeout():
             return Outcome("timeout", seconds=result.seconds, output=result.output)
         case isolate.Memory():
-            return Outcome("memory", output=result.output)
+            return Outcome("memory", seconds=elapsed, output=result.output)
 
 
 def as_unsupported(outcome: Outcome) -> Outcome:

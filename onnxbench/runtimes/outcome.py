@@ -20,7 +20,8 @@ class Outcome:
         message: its text, as the runtime gave it.
         node: the node that the message names, if it names one.
         signal: "SIGSEGV" and the like, or "exit N" (crash).
-        seconds: wall time of loading and running, or the timeout that passed; `run_seconds` of running alone (ok).
+        seconds: wall time of loading and running, or until it failed, or the timeout that passed; `run_seconds` of running
+            alone (ok).
         output: what the process printed before a crash.
     """
 

@@ -18,6 +18,11 @@ def test_the_slow_node_is_left_alone_and_races_in_the_bundle(bench, tmp_path):
     said = json.loads(done.stdout)
     assert (done.returncode, said["signature"]["kind"], said["confirmed"]) == (0, "slow", True)
     assert [culprit["name"] for culprit in said["culprits"]] == ["n7"]
+    raced = said["slowness"]
+    assert all(entry["times"] > 300 and entry["runs"] == 5 for entry in (raced["original"], raced["reproducer"]))
+    report = (tmp_path / "out" / "REPORT.md").read_text()
+    assert f"it takes {raced['reproducer']['times']:.0f} times as long on the reproducer" in report
+    assert f"{raced['original']['times']:.0f} times as long on the original (the fastest of 5 runs)" in report
     repro = subprocess.run(
         [sys.executable, "repro.py"], cwd=tmp_path / "out", check=False, capture_output=True, text=True
     )

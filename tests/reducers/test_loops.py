@@ -24,6 +24,13 @@ NESTED = """agraph (float[4] x) => (float[4] y) <int64 m = {3}, bool go = {1}> {
       [keep2] d2 = Identity (d) [two] v0 = Softsign (u) [three] v = Sin (v0) }>
     [four] t = Cos (q) }> }"""
 
+BRANCHED = """agraph (float[4] x) => (float[4] y) <int64 m = {{4}}, bool go = {{1}}, int64 none = {{0}}> {{
+  [loop] y = Loop (m, go, x) <body = body (int64 i, bool c, float[4] s) => (bool c2, float[4] t) {{
+    [keep] c2 = Identity (c) [one] p = Sin (s) [when] k = {when}
+    [if] q = If (k) <then_branch = g1 () => (float[4] u) {{ [two] u0 = Cos (p) [three] u = Softsign (u0) }},
+                     else_branch = g2 () => (float[4] v) {{ [four] v = Cos (p) }}>
+    [five] t = Add (q, x) }}> }}"""
+
 
 @pytest.mark.parametrize("deed", ["wrong", "raise", "nan"])
 @pytest.mark.parametrize("graph, left", [(LOOP.format(op="Softsign"), ["two"]), (SCAN, ["two"]), (NESTED, ["two"])])
@@ -45,3 +52,18 @@ def test_only_a_late_round_fails(reduced):
 def test_a_loop_that_is_part_of_the_failure_stays(reduced):
     _, found = reduced(model(LOOP.format(op="Softsign")), "misbehaving:ops=Softsign,inside=1")
     assert names(found) == ["loop"]
+
+
+@pytest.mark.parametrize(
+    "deed, when",
+    [
+        ("wrong", "Identity (c)"),
+        ("load", "Identity (c)"),
+        ("wrong", "Greater (i, none)"),
+        ("load", "Greater (i, none)"),  # not taken in the first round, which fails to load all the same
+        ("load", "Greater (none, i)"),  # never taken
+    ],
+)
+def test_an_if_in_a_body_is_opened_too(reduced, deed, when):
+    report, found = reduced(model(BRANCHED.format(when=when)), f"misbehaving:ops=Softsign,do={deed}")
+    assert (report.status, report.confirmed, names(found)) == ("minimal", True, ["three"])

@@ -34,6 +34,16 @@ def test_without_shrinking_it_is_a_candidate_of_the_search(reduced, tmp_path):
     assert any("without" in sentence for sentence in report.passing.differs)
 
 
+def test_a_model_that_shares_no_node_is_not_said_to_differ_in_one(reduced, tmp_path):
+    report, left = reduced(chain(9, {4: "Softsign"}), "misbehaving:ops=Softsign,do=load")
+    near = onnx.load(tmp_path / "bundle" / "passing.onnx")
+    assert report.passing is not None
+    assert not set(names(left)) & set(names(near))
+    assert report.passing.differs[0] == "no node of it is in the reproducer"
+    assert "it is without 'n4' (Softsign)" in report.passing.differs
+    assert not any("in the place of" in sentence for sentence in report.passing.differs)
+
+
 def test_inputs_of_its_own_lie_beside_it(reduced, tmp_path):
     report, _ = reduced(
         model("agraph (float[2] x) => (float[2] y) { [b] y = Softsign (x) }"),

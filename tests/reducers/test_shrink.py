@@ -9,6 +9,7 @@ from onnx import numpy_helper
 
 from onnxbench import Tolerance, find
 from onnxbench.core.compare import differ_all
+from onnxbench.core.feed_files import read
 from onnxbench.core.feeds import generate
 from onnxbench.core.graph import GraphView
 
@@ -47,6 +48,19 @@ def test_a_convolution_shrinks_to_one_number(reduced, tmp_path, deed):
     assert report.checks < 60
     assert (report.status, report.confirmed) == ("minimal", True)
     assert [culprit.name for culprit in report.culprits] == ["conv"]
+    onnx.checker.check_model(left, full_check=True)
+
+
+@pytest.mark.parametrize("declared", ["seq(float[6, 5])", "seq(float[N, 5])"])
+def test_tensors_in_a_sequence_shrink_too(reduced, tmp_path, declared):
+    planted = model(
+        f"agraph ({declared} s) => (float[M, 5] y) {{ [bad] t = ConcatFromSequence <axis = 0> (s) [after] y = Tanh(t) }}"
+    )
+    items = [RANDOM.normal(size=(6, 5)).astype(np.float32) for _ in range(3)]
+    _, left = reduced(planted, "misbehaving:ops=ConcatFromSequence", passes=["dims"], feeds={"s": items})
+    written = read(str(tmp_path / "bundle" / "test_data_set_0"), GraphView(left, left.graph))["s"]
+    assert [item.shape for item in written] == [(1, 1)] * 3
+    assert names(left) == ["bad"]
     onnx.checker.check_model(left, full_check=True)
 
 

@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from onnx import TensorProto
 
-from onnxbench.core.shape_rules.facts import Element, Elements, is_real, rounded
+from onnxbench.core.shape_rules.facts import BOOL, Element, Elements, is_real, is_whole, rounded
 from onnxbench.core.shape_rules.site import Site
 from onnxbench.core.symbolic import Expr, Size, floordiv, largest, modulo, smallest
+from onnxbench.core.values import dtype_of
 
 Operation = Callable[[Site, Element, Element], Element]
 
@@ -25,10 +27,26 @@ def elementwise(site: Site, arrays: Sequence[Elements | None]) -> Elements | Non
             left, right = np.broadcast_arrays(result, other)  # type: ignore[arg-type]
             result = np.empty(left.shape, dtype=object)
             pairs = zip(left.reshape(-1), right.reshape(-1), strict=True)
-            result.reshape(-1)[:] = [operation(site, a, b) for a, b in pairs]
+            result.reshape(-1)[:] = [_held(site, operation(site, a, b)) for a, b in pairs]
     except (ValueError, OverflowError):
         return None
     return result
+
+
+def _held(site: Site, value: Element) -> Element:
+    """A result as the tensor holds it: integers that would wrap are unknown, reals are rounded."""
+    return value if isinstance(value, Expr) or site.op in _ANSWERS else held(value, site.element())
+
+
+def held(value: float | None, element: int | None) -> Element:
+    """A number as a tensor of the type holds it; None for an integer beyond its range, which wraps at run time."""
+    if value is None or is_real(element):
+        return value if value is None else rounded(value, element)
+    dtype = dtype_of(element) if element is not None and is_whole(element) else None
+    if dtype is None or dtype.kind not in "iu":
+        return value
+    bounds = np.iinfo(dtype)
+    return value if int(bounds.min) <= value <= int(bounds.max) else None
 
 
 def _number(site: Site, value: float) -> Element:
@@ -52,7 +70,7 @@ def _subtract(site: Site, a: Element, b: Element) -> Element:
 
 
 def _multiply(site: Site, a: Element, b: Element) -> Element:
-    if a == 0 or b == 0:
+    if (a == 0 or b == 0) and not (is_real(site.element()) and (a is None or b is None)):  # 0 * NaN is NaN
         return 0
     if a is None or b is None:
         return None
@@ -151,6 +169,11 @@ def _whole(*values: Element) -> bool:
     return all(isinstance(value, (int, Expr)) for value in values)
 
 
+#: Types that hold every size that a tensor can reasonably have.
+_HOLD_SIZES = frozenset(
+    getattr(TensorProto, name) for name in ("INT32", "INT64", "UINT32", "UINT64", "FLOAT", "DOUBLE")
+)
+
 OPERATIONS: dict[str, Operation] = {
     "Add": _add,
     "Sum": _add,
@@ -172,8 +195,17 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
+#: Operators whose result is a boolean, kept as 0 and 1.
+_ANSWERS = frozenset({"Equal", "Less", "Greater", "GreaterOrEqual", "LessOrEqual", "And", "Or", "Xor"})
+
+
 def of_one(site: Site, value: Element) -> Element:
     """A unary operator applied to one element."""
+    made = _of_one(site, value)
+    return made if isinstance(made, Expr) else held(made, site.element())
+
+
+def _of_one(site: Site, value: Element) -> Element:
     if value is None:
         return None
     number = value if isinstance(value, (int, float)) else None
@@ -208,12 +240,12 @@ def _turned(operator: str, number: float) -> int:
     return round(number)
 
 
-def converted(value: Element, source: int | None, target: int | None) -> Element:
+def converted(value: Element, target: int | None) -> Element:
     """An element cast to another type."""
-    if isinstance(value, Expr) or value is None:
-        return value
-    if target == 9:
+    if value is None:
+        return None
+    if isinstance(value, Expr):
+        return value if target in _HOLD_SIZES else None
+    if target == BOOL:
         return int(value != 0)
-    if is_real(target):
-        return rounded(value, target)
-    return int(value)
+    return held(value if is_real(target) else int(value), target)

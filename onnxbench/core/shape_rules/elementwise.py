@@ -131,9 +131,7 @@ def _cast(site: Site, to: int | None) -> Fact:
     if array is None:
         return tensor(to, source.dims)
     made = np.empty(array.shape, dtype=object)
-    narrow = to in (2, 3, 4, 5)
-    values = array.reshape(-1)
-    made.reshape(-1)[:] = [None if narrow and isinstance(v, Expr) else converted(v, source.element, to) for v in values]
+    made.reshape(-1)[:] = [converted(value, to) for value in array.reshape(-1)]
     return of_elements(to, made)
 
 

@@ -7,7 +7,7 @@ point to make much of little (Tile, Expand, ConstantOfShape, Range).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -19,15 +19,13 @@ from onnxbench.core.values import Value
 from onnxbench.folding import stored
 from onnxbench.folding.changes import Changes
 from onnxbench.folding.evaluate import Evaluator
+from onnxbench.folding.growth import PER_NODE, TIMES, leaf_bytes, too_costly
 from onnxbench.folding.passes import fold_pass
 from onnxbench.folding.scope import Scope, is_constant, is_default_domain
 
 #: Operators that make much of little; results up to so many bytes are folded all the same: sizes and axes.
 _GENERATORS = frozenset({"Tile", "Expand", "ConstantOfShape", "Range", "EyeLike"})
 _SMALL = 128
-#: What each node that goes may cost, and how much more than its constants a result may take.
-_PER_NODE, _TIMES = 1024, 2
-_QUANTIZATION = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"})
 #: Bytes above which a result is not even computed, when its size is known beforehand.
 _HUGE = 1 << 30
 
@@ -50,11 +48,7 @@ def constants(changes: Changes) -> None:
 
 def _is_candidate(scope: Scope, node: Node) -> bool:
     made = [name for name in node.outputs if name]
-    if not made or any(name not in scope.constants for name in made) or is_constant(node.proto):
-        return False
-    if is_default_domain(node.proto) and node.proto.op_type in _QUANTIZATION:
-        return scope.options.fold_qdq
-    return True
+    return bool(made) and all(name in scope.constants for name in made) and not is_constant(node.proto)
 
 
 @dataclass
@@ -73,18 +67,41 @@ class _Plan:
         self._inside = {name: node for node in self.nodes for name in node.outputs if name}
         self._weigh()
         evaluator = Evaluator(self.scope)
-        wanted = self._frontier()
-        while wanted:
-            ask = [name for name in wanted if not self._is_hopeless(name)]
-            self.refused |= {name for name in wanted if name not in ask}
-            cone = self._cone_of(ask)
-            found = evaluator.run(cone, ask) if cone else {}
-            for name in ask:
-                if name in found and self._is_worth(name, found[name]):
-                    self.kept[name] = found[name]
-                else:
-                    self.refused.add(name)
-            wanted = [name for name in self._frontier() if name not in self.kept]
+        while wanted := self._frontier() or self._give_up_costly():
+            self._compute(evaluator, wanted)
+            self._give_up_siblings()
+
+    def _compute(self, evaluator: Evaluator, wanted: Sequence[str]) -> None:
+        ask = [name for name in wanted if name not in self.refused and not self._is_hopeless(name)]
+        cone = self._cone_of(ask)
+        found = evaluator.run(cone, ask) if cone else {}
+        self.kept.update((name, found[name]) for name in ask if name in found and self._is_worth(name, found[name]))
+        self.refused.update(name for name in wanted if name not in self.kept)
+        self.scope.failed.update((self.scope.where, name) for name in ask if name not in found)
+
+    def _give_up_costly(self) -> list[str]:
+        """Refuse what makes the file larger than it is worth, until something is wanted instead, or nothing is left."""
+        wanted: list[str] = []
+        while not wanted and (costly := self._costly()):
+            self.refused |= costly
+            for name in costly:
+                del self.kept[name]
+            self._give_up_siblings()
+            wanted = self._frontier()
+        return wanted
+
+    def _costly(self) -> set[str]:
+        sizes = {name: _payload(value) for name, value in self.kept.items() if isinstance(value, np.ndarray)}
+        gone = {node.index for node in self.removed}
+        if sum(sizes.values()) <= PER_NODE * len(gone):
+            return set()
+        return too_costly(self.scope, sizes, {name: self._cone_of([name]) for name in sizes}, gone)
+
+    def _give_up_siblings(self) -> None:
+        """A node that stays for one of its outputs makes the others too."""
+        staying = self._needed_nodes()
+        for name in [name for name in self.kept if self._inside[name].index in staying]:
+            del self.kept[name]
 
     @property
     def removed(self) -> list[Node]:
@@ -116,7 +133,7 @@ class _Plan:
         """For each value the bytes of the constants that it is made of, and the nodes that make it, both at most."""
         for node in self.nodes:
             inputs = dict.fromkeys(name for name in node.inputs if name)
-            leaf = sum(self._leaf[name] if name in self._leaf else self._bytes(name) or 0 for name in inputs)
+            leaf = sum(self._leaf[name] if name in self._leaf else leaf_bytes(self.scope.view, name) for name in inputs)
             cone = 1 + sum(self._cone.get(name, 0) for name in inputs)
             for name in node.outputs:
                 if name:
@@ -131,6 +148,8 @@ class _Plan:
         return prod(dim for dim in dims if isinstance(dim, int)) * bits // 8
 
     def _is_hopeless(self, name: str) -> bool:
+        if (self.scope.where, name) in self.scope.failed:
+            return True
         size = self._bytes(name)
         return size is not None and (size > _HUGE or not self._is_affordable(name, size))
 
@@ -143,7 +162,7 @@ class _Plan:
             return False
         if is_default_domain(proto) and proto.op_type in _GENERATORS and size > max(_SMALL, self._leaf[name]):
             return False
-        return size <= max(_PER_NODE * self._cone[name], _TIMES * self._leaf[name])
+        return size <= max(PER_NODE * self._cone[name], TIMES * self._leaf[name])
 
     def _cone_of(self, names: Iterable[str]) -> list[Node]:
         wanted: set[int] = set()
@@ -154,12 +173,12 @@ class _Plan:
                 continue
             wanted.add(node.index)
             pending.extend(self._makers(node))
-        return [node for node in self.nodes if node.index in wanted]
+        return [node for node in self.scope.view.order if node.index in wanted]
 
     def _makers(self, node: Node) -> Iterator[Node]:
-        for name in node.inputs:
-            if name in self._inside and name not in self.kept:
-                yield self._inside[name]
+        """The nodes that make what a node reads, Constants included."""
+        view = self.scope.view
+        return (view.producer[name] for name in node.inputs if name in view.producer)
 
 
 def _payload(value: np.ndarray) -> int:

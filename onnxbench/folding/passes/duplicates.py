@@ -6,9 +6,9 @@ from onnx import NodeProto
 
 from onnxbench.core.graph import Node
 from onnxbench.folding.changes import Changes
-from onnxbench.folding.constancy import is_deterministic
+from onnxbench.folding.constancy import is_deterministic, refers
 from onnxbench.folding.passes import fold_pass
-from onnxbench.folding.scope import Scope, is_constant, refers
+from onnxbench.folding.scope import Scope, is_constant
 
 
 @fold_pass("duplicates", "let one node stand for all that compute the same from the same", rank=6)
@@ -16,10 +16,10 @@ def duplicates(changes: Changes) -> None:
     """Equal are operator, inputs, attributes and which outputs are made; random operators never are."""
     scope = changes.scope
     first: dict[object, Node] = {}
-    for node in scope.view.order:
+    for node in scope.view.nodes:  # in file order: the first stands before all that read the others
         if not changes.is_open(node) or not any(node.outputs) or refers(node.proto):
             continue
-        if not is_constant(node.proto) and not is_deterministic(scope.view, node):
+        if not is_constant(node.proto) and not is_deterministic(scope.view, node, quantized=scope.options.fold_qdq):
             continue
         key = _key(changes, node.proto)
         other = first.setdefault(key, node)
@@ -41,6 +41,8 @@ def _stand_in(changes: Changes, node: Node, other: Node) -> bool:
     if any(name in scope.outputs for name in node.outputs):
         return False
     if any(name in changes.retitled or name in changes.constants for name in touched):
+        return False
+    if not all(changes.may_rename(*pair) for pair in zip(node.outputs, other.outputs, strict=True)):
         return False
     for ours, theirs in zip(node.outputs, other.outputs, strict=True):
         if ours:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from onnx import AttributeProto, NodeProto
 
 from onnxbench.folding.changes import Changes
+from onnxbench.folding.constancy import refers
 from onnxbench.folding.passes import fold_pass
-from onnxbench.folding.scope import Scope, is_default_domain, refers
+from onnxbench.folding.scope import Scope, is_default_domain
 
 _BIGGEST = 2**31 - 1
 

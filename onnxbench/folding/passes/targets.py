@@ -21,7 +21,7 @@ def targets(changes: Changes) -> None:
     scope = changes.scope
     if scope.function is not None or not scope.holds_initializers:
         return
-    taken = set(scope.view.values())
+    taken: set[str] = set()
     for node in scope.view.nodes:
         if not changes.is_open(node) or not is_default_domain(node.proto) or len(node.proto.input) < 2:
             continue
@@ -31,6 +31,7 @@ def targets(changes: Changes) -> None:
         numbers = _target(scope, node, source, wanted)
         if numbers is None:
             continue
+        taken = taken or scope.names_in_use()
         name = _free(f"{node.outputs[0]}_target", taken)
         changes.store(name, stored.tensor(np.asarray(numbers, np.int64), name))
         copy = NodeProto()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from onnx import AttributeProto, ModelProto, helper
+from onnx import AttributeProto, ModelProto, defs, helper
 
 from onnxbench.core.attributes import all_nodes
 from onnxbench.core.graph import opset_imports, plain_domain
@@ -38,20 +38,22 @@ def _all(proto: ModelProto) -> Iterator[Key]:
 
 
 def _optional(proto: ModelProto) -> Iterator[Key]:
-    opsets, nodes = opset_imports(proto.opset_import), list(all_nodes(proto))
-    for place, name in _all(proto):
-        schema = schema_of(nodes[place], opsets.get(plain_domain(nodes[place].domain), 1))
-        if schema is None or name not in schema.attributes or not schema.attributes[name].required:
-            yield place, name
+    return (key for key, told in _definitions(proto) if told is None or not told.required)
 
 
 def _at_default(proto: ModelProto) -> Iterator[Key]:
+    for key, told in _definitions(proto):
+        default = told.default_value if told is not None else None
+        if default is not None and default.type and _value(_find(proto, key)) == _value(default):
+            yield key
+
+
+def _definitions(proto: ModelProto) -> Iterator[tuple[Key, defs.OpSchema.Attribute | None]]:
+    """What the operators say of their attributes; None of one that they do not know."""
     opsets, nodes = opset_imports(proto.opset_import), list(all_nodes(proto))
     for place, name in _all(proto):
         schema = schema_of(nodes[place], opsets.get(plain_domain(nodes[place].domain), 1))
-        default = schema.attributes[name].default_value if schema is not None and name in schema.attributes else None
-        if default is not None and default.type and _value(_find(proto, (place, name))) == _value(default):
-            yield place, name
+        yield (place, name), schema.attributes.get(name) if schema is not None else None
 
 
 def _value(attribute: AttributeProto) -> object:

@@ -20,7 +20,8 @@ def run(shrinker: Shrinker) -> None:
     shrinker.consider(static(shrinker.best))
     while any(_shrink_class(shrinker, size) for size in _distinct(shrinker)):
         pass
-    for slot in sorted(slots(shrinker.best), key=lambda slot: -slots(shrinker.best).get(slot, 0)):
+    left = slots(shrinker.best)
+    for slot in sorted(left, key=left.__getitem__, reverse=True):
         if slot in slots(shrinker.best):
             _shrink_one(shrinker, slot)
 

@@ -10,6 +10,7 @@ from onnxbench.core.attributes import all_graphs, all_nodes
 from onnxbench.core.external import MARK
 from onnxbench.core.graph import plain_domain
 from onnxbench.core.tensors import tensors
+from onnxbench.reducers.edits import keep
 from onnxbench.reducers.passes import shrink_pass
 from onnxbench.reducers.shrink import Shrinker
 
@@ -60,12 +61,5 @@ def _drop_annotations(proto: ModelProto) -> None:
 
 
 def _drop_opsets(proto: ModelProto) -> None:
-    for owner in (proto, *proto.functions):
-        nodes = list(all_nodes(proto)) if owner is proto else []
-        used = {plain_domain(node.domain) for node in nodes} | {""}
-        if owner is proto:
-            kept = [entry for entry in proto.opset_import if plain_domain(entry.domain) in used]
-            copies = [(entry.domain, entry.version) for entry in kept]
-            del proto.opset_import[:]
-            for domain, version in copies:
-                proto.opset_import.add(domain=domain, version=version)
+    used = {plain_domain(node.domain) for node in all_nodes(proto)} | {""}
+    keep(proto.opset_import, [entry for entry in proto.opset_import if plain_domain(entry.domain) in used])

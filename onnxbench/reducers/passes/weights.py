@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from onnx import TensorProto
-
 from onnxbench.core.values import Array
 from onnxbench.reducers.filling import simplify
 from onnxbench.reducers.passes import shrink_pass
 from onnxbench.reducers.reproducer import Reproducer, held, payload_bytes, replaced, values_of
 from onnxbench.reducers.shrink import Shrinker
+from onnxbench.reducers.slots import says_a_shape
 
 #: Weights up to this size are rewritten.
 _SMALL = 1 << 20
@@ -26,13 +25,8 @@ def _values(reproducer: Reproducer) -> Mapping[int, Array]:
     return {
         place: values_of(reproducer, tensor)
         for place, tensor in held(reproducer.proto)
-        if payload_bytes(tensor) <= _SMALL and not _says_a_shape(tensor)
+        if payload_bytes(tensor) <= _SMALL and not says_a_shape(tensor)
     }
-
-
-def _says_a_shape(tensor: TensorProto) -> bool:
-    """Whether the numbers look like sizes or axes, of which other ones would be another model."""
-    return tensor.data_type in (TensorProto.INT64, TensorProto.INT32) and len(tensor.dims) == 1 and tensor.dims[0] <= 8
 
 
 def _replace(reproducer: Reproducer, values: Mapping[int, Array]) -> Reproducer | None:
