@@ -83,13 +83,12 @@ class Recorder:
         return outside
 
     def _first_round(self, around: GraphView, owner: Node, known: Feeds) -> Feeds:
-        from onnxbench.reducers.unroll import rounds
+        from onnxbench.extracting.first_round import first_round
 
-        turns = rounds(self._light(), around, owner, known, {}, self.runtimes(), self.limits)
-        for _, inputs in turns:
-            return inputs
-        self.why = self.why or f"the body of {owner.label} is not run"
-        return {}
+        inputs = first_round(self._light(), around, owner, known)
+        if inputs is None:
+            self.why = self.why or f"the body of {owner.label} is not run"
+        return inputs or {}
 
     def _light(self) -> Model:
         if self._slim is None:

@@ -223,6 +223,27 @@ def test_a_piece_of_a_loop_body_takes_what_goes_round():
     np.testing.assert_allclose(outputs["u"], -(inputs["v"] + inputs["w"]), rtol=1e-6)
 
 
+def test_a_piece_of_a_body_that_is_not_run_has_no_data():
+    feeds = {"n": np.array(0), "x": X, "w": X}
+    with pytest.raises(ModelError, match="is not run"):
+        extracted(LOOP, lambda _: feeds, to=["u"], with_data=True)
+
+
+SCAN = """
+g (float[2] s, float[3, 2, 4] x, float[2] w) => (float[2] e, float[3, 2] y) {
+    e, y = Scan<num_scan_inputs = 1, scan_input_axes = [2], scan_input_directions = [1], body = b (float[2] v, float[3, 2] u)
+    => (float[2] v2, float[2] o) { q = ReduceSum<keepdims = 0>(u) v2 = Add(v, q) o = Mul(v2, w) }>(s, x)
+}"""
+
+
+def test_a_piece_of_a_scan_body_takes_a_slice():
+    feeds = {"s": X, "x": np.arange(24, dtype=np.float32).reshape(3, 2, 4), "w": X}
+    text = SCAN.replace("float[3, 2] y)", "float[4, 2] y)")
+    result = extracted(text, lambda _: feeds, to=["o"], with_data=True)
+    np.testing.assert_array_equal(result.data.inputs["u"], feeds["x"][:, :, -1])
+    np.testing.assert_array_equal(result.data.outputs["o"], (X + feeds["x"][:, :, -1].sum()) * X)
+
+
 FUNCTIONS = """
 g (float[N] x, bool c) => (float[N] y) {
     a = Neg(x)
