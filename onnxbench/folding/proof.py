@@ -102,7 +102,7 @@ def _certify(before: Model, after: Model, options: FoldOptions) -> int:
 def _by_place(model: Model, options: FoldOptions) -> dict[str, Scope]:
     """Graphs, bodies and functions by what reports call them, where that means one of them."""
     found: dict[str, list[Scope]] = {}
-    for scope in scopes(model, Shapes(), options, set()):
+    for scope in scopes(model, Shapes, options, set()):
         found.setdefault(scope.where, []).append(scope)
     return {place: several[0] for place, several in found.items() if len(several) == 1}
 
