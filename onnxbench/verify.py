@@ -33,6 +33,8 @@ _SIZES = (None, 1, 5, 0, 64, 576)
 _ENOUGH = 4
 #: Bytes of weights above which a model is not run as a whole.
 LARGEST = 1 << 30
+#: Nodes above which making its sessions takes longer than everything else.
+MOST_NODES = 10_000
 
 
 @dataclass(slots=True)

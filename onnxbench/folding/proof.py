@@ -8,7 +8,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxbench.core import check
-from onnxbench.core.counts import stored_bytes
+from onnxbench.core.counts import count_nodes, stored_bytes
 from onnxbench.core.graph import GraphView, Node
 from onnxbench.core.model import Model
 from onnxbench.core.shapes import Shapes
@@ -21,7 +21,7 @@ from onnxbench.folding.options import FoldOptions
 from onnxbench.folding.report import Folding
 from onnxbench.folding.scope import Scope, is_constant, scopes
 from onnxbench.folding.stored import tensor_of
-from onnxbench.verify import LARGEST, Feeds, verify
+from onnxbench.verify import LARGEST, MOST_NODES, Feeds, verify
 
 #: Bytes of one constant above which it is not computed again for its certificate.
 _CERTIFIED = 64 << 20
@@ -38,10 +38,9 @@ def prove(before: Model, after: Model, report: Folding, options: FoldOptions, fe
     """
     _refuse_faults(before, after, options)
     report.certificates = _certify(before, after, options)
-    size = stored_bytes(before)
-    if size > LARGEST:
-        report.state = "certified"
-        report.reason = f"it was not run as a whole: it holds {size / 2**30:.1f} GiB"
+    if not options.whole and (reason := _too_large(before)):
+        report.state = "certified" if report.certificates else "unverified"
+        report.reason = f"it was not run as a whole, for it {reason} (--require-verified runs it)"
         return
     verdict = verify(before, after, feeds, limits=options.limits)
     report.runs = verdict.runs
@@ -50,6 +49,14 @@ def prove(before: Model, after: Model, report: Folding, options: FoldOptions, fe
     report.state, report.reason = verdict.state, verdict.reason
     if verdict.state == "unverified" and report.certificates:
         report.state = "certified"
+
+
+def _too_large(model: Model) -> str:
+    """Why a run of the whole model costs more than it should without being asked for; empty if it does not."""
+    size, nodes = stored_bytes(model), count_nodes(model.proto)[1]
+    if size > LARGEST:
+        return f"holds {size / 2**30:.1f} GiB"
+    return f"has {nodes} nodes" if nodes > MOST_NODES else ""
 
 
 def _refuse_faults(before: Model, after: Model, options: FoldOptions) -> None:
@@ -95,7 +102,7 @@ def _certify(before: Model, after: Model, options: FoldOptions) -> int:
 def _by_place(model: Model, options: FoldOptions) -> dict[str, Scope]:
     """Graphs, bodies and functions by what reports call them, where that means one of them."""
     found: dict[str, list[Scope]] = {}
-    for scope in scopes(model, Shapes(), options, set()):
+    for scope in scopes(model, Shapes, options, set()):
         found.setdefault(scope.where, []).append(scope)
     return {place: several[0] for place, several in found.items() if len(several) == 1}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -32,7 +32,8 @@ class Scope:
     Attributes:
         model: the model that holds it; its external tensors stay where they are.
         view: the graph.
-        shapes: what is known of its values; of nothing in a function, which is called with anything.
+        known: gives what is known of values, which takes a walk over the model; of nothing in a function, which is called
+            with anything.
         options: what the fold may do.
         where: how reports name the scope; empty for the main graph.
         function: the function whose nodes these are, if it is one.
@@ -41,7 +42,7 @@ class Scope:
 
     model: Model
     view: GraphView
-    shapes: Shapes
+    known: Callable[[], Shapes]
     options: FoldOptions
     where: str = ""
     function: FunctionProto | None = None
@@ -56,6 +57,11 @@ class Scope:
     @cached_property
     def outputs(self) -> frozenset[str]:
         return frozenset(self.view.outputs)
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        """What is known of the scope's values."""
+        return self.known().of(self.view)
 
     @cached_property
     def annotated(self) -> frozenset[str]:
@@ -138,12 +144,14 @@ def is_constant(node: NodeProto) -> bool:
     return node.op_type == "Constant" and is_default_domain(node)
 
 
-def scopes(model: Model, shapes: Shapes, options: FoldOptions, failed: set[tuple[str, str]]) -> Iterator[Scope]:
+def scopes(
+    model: Model, known: Callable[[], Shapes], options: FoldOptions, failed: set[tuple[str, str]]
+) -> Iterator[Scope]:
     """Every graph of a model, bodies before what holds them, functions last; `failed` is what they share."""
     main = GraphView(model.proto, model.proto.graph)
-    yield from _within(Scope(model, main, shapes.of(main), options, failed=failed), shapes)
+    yield from _within(Scope(model, main, known, options, failed=failed))
     for function in model.proto.functions:
-        yield from _within(dataclasses.replace(of_function(model, function, options), failed=failed), shapes)
+        yield from _within(dataclasses.replace(of_function(model, function, options), failed=failed))
 
 
 def of_function(model: Model, function: FunctionProto, options: FoldOptions) -> Scope:
@@ -153,18 +161,16 @@ def of_function(model: Model, function: FunctionProto, options: FoldOptions) -> 
     graph.input.extend(ValueInfoProto(name=name) for name in function.input)
     graph.output.extend(ValueInfoProto(name=name) for name in function.output)
     view = GraphView(model.proto, graph, opsets=opset_imports(function.opset_import), isolated=True)
-    return Scope(model, view, Shapes(), options, f"function {function.name}", function)
+    return Scope(model, view, Shapes, options, f"function {function.name}", function)
 
 
-def _within(scope: Scope, shapes: Shapes) -> Iterator[Scope]:
+def _within(scope: Scope) -> Iterator[Scope]:
     for node in scope.view.nodes:
         if not node.proto.attribute:
             continue
         for label, body in scope.view.bodies(node):
             where = f"{scope.where}/{node.label}:{label}" if scope.where else f"{node.label}:{label}"
-            known = shapes.of(body) if scope.function is None else Shapes()
-            inner = dataclasses.replace(scope, view=body, shapes=known, where=where, _values={})
-            yield from _within(inner, shapes)
+            yield from _within(dataclasses.replace(scope, view=body, where=where, _values={}))
     yield scope
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from functools import cache
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnxbench.core.attributes import subgraphs
 from onnxbench.core.counts import count_nodes
 from onnxbench.core.model import Model
-from onnxbench.core.shapes import propagate
+from onnxbench.core.shapes import Shapes, propagate
 from onnxbench.folding import stored
 from onnxbench.folding.changes import Changes, apply
 from onnxbench.folding.options import FoldOptions
@@ -54,8 +55,12 @@ def simplify(model: Model, options: FoldOptions | None = None) -> tuple[Model, F
 
 def _round(model: Model, options: FoldOptions, failed: set[tuple[str, str]]) -> list[Removal]:
     done: list[Removal] = []
-    shapes = propagate(model, timeout=_third(options), memory=options.limits.memory)
-    for scope in scopes(model, shapes, options, failed):
+
+    @cache
+    def known() -> Shapes:
+        return propagate(model, timeout=_third(options), memory=options.limits.memory)
+
+    for scope in scopes(model, known, options, failed):
         changes = _proposed(scope, options.skip)
         if changes:
             apply(changes)
