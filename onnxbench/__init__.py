@@ -35,6 +35,7 @@ _HOMES = {
     "carve": "core.subgraph",
     "diff": "inspecting.diff",
     "differ": "core.compare",
+    "extract": "extracting.extract",
     "find": "runtimes.find",
     "generate": "core.feeds",
     "infer": "core.types",

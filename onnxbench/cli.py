@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import copy
 import errno
 import gc
 import importlib
@@ -148,12 +149,22 @@ def _invoke() -> Any:
     """What the command returns; what stops it comes out as it was raised (Typer's `main` makes exit codes of it)."""
     if "_ONNXBENCH_COMPLETE" in os.environ:  # a shell asks for completions
         return app()
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(_asked_for())
     try:
         with command.make_context("onnxbench", sys.argv[1:]) as context:
             return command.invoke(context)
     except typer.Exit as end:
         return end.exit_code
+
+
+def _asked_for() -> typer.Typer:
+    """The app with the one command that is called: to read the options of all takes longer than many a command."""
+    asked = [command for command in app.registered_commands if [command.name] == sys.argv[1:2]]
+    if not asked:
+        return app
+    lean = copy.copy(app)
+    lean.registered_commands = asked
+    return lean
 
 
 def _unread() -> int:

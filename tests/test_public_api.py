@@ -33,6 +33,7 @@ PROMISED = [
     "carve",
     "diff",
     "differ",
+    "extract",
     "find",
     "generate",
     "infer",

@@ -17,7 +17,8 @@ from onnxbench.core.types import type_of, value_info
 from onnxbench.core.values import Value
 from onnxbench.errors import AnswerIsNo, quote
 
-How = Literal["input", "constant"]
+#: "open" is an input that nobody feeds, even if the file holds a value for it: that is not read then.
+How = Literal["input", "constant", "open"]
 
 #: Bytes up to which the recorded value of a constant cut edge is written into the piece; larger ones become inputs.
 LARGEST_CONSTANT = 1 << 20
@@ -46,11 +47,15 @@ class Types:
     def of(self, name: str) -> TypeProto | None:
         inferred = None if self._is_in_function() else self.inferred.get(name)
         for kind in (self.view.types.get(name), inferred):
-            if kind is not None and _is_complete(kind):
+            if kind is not None and is_complete(kind):
                 return kind
         if name in self.known and (told := type_of(self.known[name], static=self.static)) is not None:
             return told
-        return self.view.types.get(name) or inferred
+        return self.view.types.get(name) or inferred or self._stored(name)
+
+    def _stored(self, name: str) -> TypeProto | None:
+        tensor = self.view.initializers.get(name)
+        return None if tensor is None else helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
 
     def _is_in_function(self) -> bool:
         """Whether names mean nothing outside: inference tells of the main graph and its bodies."""
@@ -62,7 +67,7 @@ class Types:
         return False
 
 
-def _is_complete(kind: TypeProto) -> bool:
+def is_complete(kind: TypeProto) -> bool:
     """Whether a type says all that a recorded value would: the rank too."""
     which = kind.WhichOneof("value")
     if which == "tensor_type":
@@ -84,10 +89,14 @@ def bring_in(
     Raises:
         AnswerIsNo: OB102 if no graph makes the value.
     """
-    home = _home(view, name)
+    home = home_of(view, name)
     if home is None:
         raise AnswerIsNo("OB102", f"no graph of {model.label} makes {quote(name)}, which the piece reads")
     if how is None and _copy_initializer(border, home, name, known):
+        return
+    if how == "open":
+        border.inputs.append(value_info(name, Types(home, kinds.inferred, {}, kinds.static).of(name)))
+        border.missing.append(name)
         return
     values = known
     if name in home.initializers and name not in known:
@@ -102,7 +111,7 @@ def bring_in(
         border.missing.append(name)
 
 
-def _home(view: GraphView, name: str) -> GraphView | None:
+def home_of(view: GraphView, name: str) -> GraphView | None:
     """The view that defines a value: this one, or one that a body can see out to."""
     scope: GraphView | None = view
     while scope is not None:

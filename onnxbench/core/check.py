@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from onnx import ModelProto, TensorProto
 
 from onnxbench import isolate
+from onnxbench.core import native
 from onnxbench.core.model import Model
 from onnxbench.core.tensors import is_external, tensors
 
@@ -22,6 +26,10 @@ def fault(model: Model, *, timeout: float | None = 20.0, memory: int | None = No
     hollow.CopyFrom(model.proto)
     _hollow(hollow)
     result = isolate.call_light(run_checker, (hollow.SerializeToString(),), timeout=timeout, memory=memory)
+    return _complaint(result)
+
+
+def _complaint(result: isolate.Result) -> str | None:
     match result:
         case isolate.Ok():
             return None
@@ -31,6 +39,54 @@ def fault(model: Model, *, timeout: float | None = 20.0, memory: int | None = No
             return f"the checker dies with {result.signal}"
         case _:
             return NO_ANSWER
+
+
+def full_fault(
+    model: Model, *, typed: bool = False, timeout: float | None = 20.0, memory: int | None = None
+) -> str | None:
+    """The first complaint of the checker, or of strict type inference after it (`full_check`); None if there is none.
+
+    Neither gets weights that lie in other files, but for small ones, which may be shapes.
+
+    Args:
+        model: the model.
+        typed: whether strict inference has passed it already.
+        timeout: seconds for each.
+        memory: cap of the worker in bytes.
+
+    Raises:
+        ModelError: OB304 if such a small one is not to be had.
+    """
+    light = lightened(model)
+    if light is model:
+        return _complaint(_bare(native.check, model.proto, not typed, timeout, memory))
+    hollow = ModelProto()
+    hollow.CopyFrom(model.proto)
+    _hollow(hollow)
+    complaint = _complaint(_bare(native.check, hollow, False, timeout, memory))
+    if complaint is not None or typed:
+        return complaint
+    return _complaint(_bare(native.infer, light.proto, True, timeout, memory))
+
+
+def lightened(model: Model) -> Model:
+    """The model for inference: a copy without its weights if some lie in other files, else itself.
+
+    Raises:
+        ModelError: OB304 if a small one, which may be a shape, is not to be had.
+    """
+    if not any(is_external(tensor) for tensor in tensors(model.proto)):
+        return model
+    from onnxbench.core.shape_rules.light import lighten
+
+    return Model(lighten(model), model.folder, model.path, model.label)
+
+
+def _bare(
+    function: Callable[..., Any], proto: ModelProto, flag: bool, timeout: float | None, memory: int | None
+) -> isolate.Result:
+    arguments = (proto.SerializeToString(), flag)
+    return isolate.call(function, arguments, timeout=timeout, memory=memory, interpreter=native.BARE)
 
 
 def declared(model: Model) -> Model:

@@ -16,7 +16,8 @@ def count_nodes(model: ModelProto) -> tuple[int, int]:
 
 
 def _nodes_in(graph: GraphProto | FunctionProto) -> int:
-    return sum(1 + sum(_nodes_in(body) for _, body in subgraphs(node)) for node in graph.node)
+    holders = (node for node in graph.node if node.attribute)
+    return len(graph.node) + sum(_nodes_in(body) for node in holders for _, body in subgraphs(node))
 
 
 def stored_bytes(model: Model) -> int:

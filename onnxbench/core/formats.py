@@ -13,7 +13,7 @@ from google.protobuf import json_format, text_format
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto, NodeProto, TensorProto
 
 from onnxbench.core import wire
 from onnxbench.errors import ModelError
@@ -149,13 +149,20 @@ def _not_unicode(proto: ModelProto) -> bytes | None:
                 return name
             continue
         for field, value in message.ListFields():
-            if field.type == FieldDescriptor.TYPE_MESSAGE:
+            if field.name == "node" and field.is_repeated:
+                stack.extend(node for node in value if not _is_plain(node))
+            elif field.type == FieldDescriptor.TYPE_MESSAGE:
                 stack.extend(value if field.is_repeated else [value])
             elif field.type == FieldDescriptor.TYPE_STRING:
                 for text in value if field.is_repeated else [value]:
                     if isinstance(text, bytes):
                         return text
     return None
+
+
+def _is_plain(node: NodeProto) -> bool:
+    """Whether a node surely holds ASCII alone: most do, and to ask each of their fields takes as long as all the rest."""
+    return not node.attribute and node.SerializeToString().isascii()
 
 
 def _depth(text: str) -> int:

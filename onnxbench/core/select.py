@@ -49,7 +49,9 @@ def select(view: GraphView, text: str) -> Selection:
     picked = exact if exact is not None else _evaluated(view, parse(text))
     if not picked.nodes and not picked.values:
         raise _nothing(view, text)
-    values = [name for name in view.values() if name in picked.values] if picked.values else []
+    values = list(picked.values or ())
+    if len(values) > 1:
+        values = [name for name in view.values() if name in picked.values]  # type: ignore[operator]
     return Selection([view.nodes[i] for i in sorted(picked.nodes or ())], values)
 
 

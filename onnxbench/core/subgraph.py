@@ -58,7 +58,8 @@ def carve(
         known: values by name, recorded or given, for cut edges and inputs.
         types: types by name, where the file declares none (from `core.types.infer`).
         outputs: what the piece returns; by default its sinks only: an exposed inner value keeps runtimes from fusing.
-        cuts: how single cut edges enter, against the rule above.
+        cuts: how single cut edges enter, against the rule above. A value that is cut "open" is an input even where a node
+            of the piece makes it beside others: what that node makes is then called otherwise, and nobody reads it.
         static: whether a type told by a known value alone has fixed dimensions, or only its rank.
 
     Raises:
@@ -67,7 +68,8 @@ def carve(
     if not nodes:
         raise AnswerIsNo("OB102", f"a piece of {model.label} needs at least one node")
     chosen = _in_runnable_order(view, nodes)
-    made = {name for node in chosen for name in node.outputs if name}
+    hidden = {name for name, how in (cuts or {}).items() if how == "open"}
+    made = {name for node in chosen for name in node.outputs if name} - hidden
     returned = list(outputs) if outputs is not None else sinks(view, chosen)
     kinds = Types(view, types or {}, known, static)
     border = Border()
@@ -75,6 +77,8 @@ def carve(
         bring_in(border, model, view, name, known, kinds, (cuts or {}).get(name))
     proto = header_of(view)
     _assemble(proto.graph, view, chosen, border, [value_info(name, kinds.of(name)) for name in returned])
+    if hidden:
+        _rename_outputs(proto.graph, view, hidden)
     proto.functions.extend(used_functions(view, proto.graph))
     return Piece(
         Model(proto, model.folder, None, f"a piece of {model.label}"),
@@ -137,10 +141,24 @@ def _assemble(
     graph.output.extend(returned)
     graph.initializer.extend(border.initializers)
     graph.sparse_initializer.extend(border.sparse)
-    inner = {name for node in chosen for name in node.outputs} - {value.name for value in returned}
+    border_names = {value.name for value in (*graph.input, *returned)}
+    inner = {name for node in chosen for name in node.outputs} - border_names
     graph.value_info.extend(value for value in source.value_info if value.name in inner)
     tensors = {*inner, *(v.name for v in (*graph.input, *returned, *graph.initializer))}
     graph.quantization_annotation.extend(a for a in source.quantization_annotation if a.tensor_name in tensors)
+
+
+def _rename_outputs(graph: GraphProto, view: GraphView, hidden: set[str]) -> None:
+    """Call what nodes of the piece make otherwise where the name is an input's."""
+    used = {name for node in view.nodes for name in (*node.inputs, *node.outputs)}
+    for node in graph.node:
+        for place, name in enumerate(node.output):
+            if name in hidden:
+                fresh = f"{name}_unread"
+                while fresh in used or view.defines(fresh):
+                    fresh += "_"
+                used.add(fresh)
+                node.output[place] = fresh
 
 
 def header_of(view: GraphView) -> ModelProto:
@@ -153,6 +171,7 @@ def header_of(view: GraphView) -> ModelProto:
     if source.HasField("model_version"):
         made.model_version = source.model_version
     made.metadata_props.extend(source.metadata_props)
+    made.configuration.extend(source.configuration)
     same = view.opsets == GraphView(source, GraphProto()).opsets
     made.opset_import.extend(
         source.opset_import if same else [onnx.helper.make_opsetid(d, v) for d, v in view.opsets.items()]
@@ -162,6 +181,8 @@ def header_of(view: GraphView) -> ModelProto:
 
 def used_functions(view: GraphView, graph: GraphProto) -> list[onnx.FunctionProto]:
     """The local functions that a graph calls, directly, in bodies, or through other functions, in file order."""
+    if not view.functions:
+        return []
     used: set[FunctionKey] = set()
     pending: list[NodeProto] = list(graph.node)
     while pending:

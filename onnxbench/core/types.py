@@ -8,6 +8,7 @@ import numpy as np
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto, helper
 
 from onnxbench import isolate
+from onnxbench.core import native
 from onnxbench.core.attributes import subgraphs
 from onnxbench.core.model import Model
 from onnxbench.core.values import Value, element_type
@@ -56,6 +57,25 @@ def infer(model: Model, *, timeout: float | None = 20.0, memory: int | None = No
     result = isolate.call_light(run_inference, (serialized,), timeout=timeout, memory=memory)
     proto = ModelProto.FromString(result.value) if isinstance(result, isolate.Ok) else model.proto
     return _collect(proto.graph)
+
+
+def infer_outputs(
+    model: Model, *, strict: bool = False, timeout: float | None = 20.0, memory: int | None = None
+) -> dict[str, TypeProto] | None:
+    """What ONNX's inference says of the outputs, soon: in a worker that has nothing else. None if it gives no answer.
+
+    Args:
+        model: the model.
+        strict: ask as ONNX's full check does, which refuses where a rule is broken.
+        timeout: seconds.
+        memory: cap of the worker in bytes.
+    """
+    arguments = (model.proto.SerializeToString(), strict)
+    result = isolate.call(native.infer, arguments, timeout=timeout, memory=memory, interpreter=native.BARE)
+    if not isinstance(result, isolate.Ok):
+        return None
+    outputs = ModelProto.FromString(result.value).graph.output
+    return {value.name: value.type for value in outputs if value.HasField("type")}
 
 
 def infer_strictly(
