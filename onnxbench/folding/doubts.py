@@ -58,7 +58,7 @@ def _named_types(view: GraphView, node: NodeProto, followed: set[FunctionKey]) -
             yield attribute.i
         if attribute.type == AttributeProto.TENSOR:
             yield attribute.t.data_type
-        if attribute.type == AttributeProto.STRINGS:
+        if attribute.type == AttributeProto.STRINGS or attribute.name == "value_string":
             yield TensorProto.STRING
     for _, body in subgraphs(node):
         yield from (tensor.data_type for tensor in body.initializer)

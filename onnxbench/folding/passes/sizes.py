@@ -25,7 +25,9 @@ def sizes(changes: Changes) -> None:
     for node in scope.view.nodes:
         if not changes.is_open(node) or not any(node.outputs):
             continue
-        if any(name in scope.constants for name in node.outputs if name):  # computed, or kept on purpose
+        if any(
+            name in scope.constants or name in scope.inner_names for name in node.outputs if name
+        ):  # or kept on purpose
             continue
         made = {name: _known(changes, node, name) for name in node.outputs if name}
         tensors = {name: value for name, value in made.items() if value is not None}
