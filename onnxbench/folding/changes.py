@@ -63,12 +63,12 @@ class Changes:
         self.hoists[node.proto.input[0]] = truth
         self._note(node, "branches", f"its condition is always {str(truth).lower()}")
 
-    def bypass(self, node: Node, rule: str, reason: str) -> bool:
-        """Let a node go whose first output is its first input; False if the name of its output has to stay.
+    def bypass(self, node: Node, rule: str, reason: str, place: int = 0) -> bool:
+        """Let a node go whose first output is the input at a place; False if the name of its output has to stay.
 
         A graph's output keeps its name: then the node before makes it, if that is possible.
         """
-        source, target = node.proto.input[0], node.proto.output[0]
+        source, target = node.proto.input[place], node.proto.output[0]
         source = self.renames.get(source, source)
         if not self.may_rename(target, source):
             return False

@@ -11,6 +11,7 @@ from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoPro
 
 from onnxbench.core import weights
 from onnxbench.core.attributes import subgraphs
+from onnxbench.core.counts import stored_bytes
 from onnxbench.core.graph import GraphView, Node, opset_imports, plain_domain
 from onnxbench.core.hoist import defined_names, every_name
 from onnxbench.core.model import Model
@@ -79,6 +80,11 @@ class Scope:
         while outermost.parent is not None:
             outermost = outermost.parent
         return set(every_name(outermost.graph))
+
+    @cached_property
+    def slack(self) -> int:
+        """Bytes that a constant may take whatever it is made of: a thousandth of the model."""
+        return stored_bytes(self.model) // 1000
 
     @property
     def holds_initializers(self) -> bool:

@@ -166,9 +166,9 @@ class _Plan:
     def _is_affordable(self, name: str, size: int) -> bool:
         if size > self.scope.options.max_size:
             return False
-        if _is_generator(self._inside[name]) and size > max(_SMALL, self._leaf[name]):
+        if _is_generator(self._inside[name]) and size > max(_SMALL, self._leaf[name], self.scope.slack):
             return False
-        return size <= max(PER_NODE * self._cone[name], TIMES * self._leaf[name])
+        return size <= max(PER_NODE * self._cone[name], TIMES * self._leaf[name], self.scope.slack)
 
     def _cone_of(self, names: Iterable[str]) -> list[Node]:
         wanted: set[int] = set()

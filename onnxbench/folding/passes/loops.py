@@ -1,0 +1,86 @@
+"""Let a Loop that runs exactly once be an If that is always taken; `branches` puts that in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from onnx import GraphProto, NodeProto, ValueInfoProto, helper
+
+from onnxbench.core.attributes import subgraphs
+from onnxbench.folding import stored
+from onnxbench.folding.changes import Changes
+from onnxbench.folding.constancy import refers
+from onnxbench.folding.passes import fold_pass
+from onnxbench.folding.scope import Scope, is_default_domain
+
+
+@fold_pass("loops", "open a Loop that runs exactly once", rank=4)
+def loops(changes: Changes) -> None:
+    """Loop-1: with a trip count of 1 and a condition that holds at first, the body runs once, in iteration 0.
+
+    What the body carries is what the node returns, and each scan output gets a first axis of size 1.
+    """
+    scope = changes.scope
+    for node in scope.view.nodes:
+        if node.proto.op_type != "Loop" or not is_default_domain(node.proto) or not changes.is_open(node):
+            continue
+        if refers(node.proto) or not _runs_once(scope, node.proto):
+            continue
+        (_, body), *_ = subgraphs(node.proto)
+        carried = list(node.proto.input[2:])
+        if len(body.input) != 2 + len(carried) or any(scope.element(name) is None for name in carried):
+            continue  # Identity takes sequences only from opset 14 on
+        taken = scope.names_in_use()
+        truth = f"{node.outputs[0]}_once"
+        if truth in taken:
+            continue
+        branch = _branch(body, carried, scope.opset(), taken)
+        opened = helper.make_node("If", [truth], node.proto.output, name=node.proto.name)
+        opened.doc_string = node.proto.doc_string
+        opened.metadata_props.extend(node.proto.metadata_props)
+        opened.attribute.extend(helper.make_attribute(name, branch) for name in ("then_branch", "else_branch"))
+        changes.store(truth, stored.tensor(np.asarray(True), truth))
+        changes.replace(node, opened, "loops", "runs exactly once")
+
+
+def _runs_once(scope: Scope, node: NodeProto) -> bool:
+    if len(node.input) < 2 or not node.input[0] or scope.numbers(node.input[0]) != [1]:
+        return False
+    return not node.input[1] or scope.numbers(node.input[1]) == [1]
+
+
+def _branch(body: GraphProto, carried: Sequence[str], opset: int, taken: set[str]) -> GraphProto:
+    """The body as a branch, which has no inputs: what they would be is made in it."""
+    branch = GraphProto()
+    branch.CopyFrom(body)
+    del branch.input[:], branch.output[:], branch.node[:]
+    iteration, condition, *names = (value.name for value in body.input)
+    branch.node.append(stored.node(stored.tensor(np.asarray(0, np.int64), ""), iteration))
+    branch.node.append(stored.node(stored.tensor(np.asarray(True), ""), condition))
+    branch.node.extend(
+        helper.make_node("Identity", [source], [name]) for source, name in zip(carried, names, strict=True)
+    )
+    branch.node.extend(body.node)
+    for place, output in enumerate(body.output[1:]):
+        name = _free(output.name, taken)  # one value may be returned twice, and an outer one handed on as it is
+        is_carried = place < len(carried)
+        made = [helper.make_node("Identity", [output.name], [name])]
+        branch.node.extend(made if is_carried else _unsqueeze(output.name, name, opset))
+        branch.output.append(ValueInfoProto(name=name))
+    return branch
+
+
+def _unsqueeze(source: str, target: str, opset: int) -> list[NodeProto]:
+    if opset < 13:
+        return [helper.make_node("Unsqueeze", [source], [target], axes=[0])]
+    axes = stored.node(stored.tensor(np.asarray([0], np.int64), ""), f"{target}_axes")
+    return [axes, helper.make_node("Unsqueeze", [source, f"{target}_axes"], [target])]
+
+
+def _free(stem: str, taken: set[str]) -> str:
+    number = 2
+    while f"{stem}_{number}" in taken or f"{stem}_{number}_axes" in taken:
+        number += 1
+    taken.add(f"{stem}_{number}")
+    return f"{stem}_{number}"
