@@ -3,7 +3,8 @@
 usage: fold.py [MODEL ...] [--peers PYTHON] [--only NAME] [--limit S]
 
 Models that are named come first; then light VGG-19 and ResNet-50 of the onnx package, 20,000 nodes of which 5,000 can be folded,
-and 1.6 GB of external weights. Peers run with their operator fusions off, but for ONNX Runtime, which has no such switch. PYTHON is an interpreter that has onnxsim, onnxslim, onnxscript and polygraphy (default: this one);
+and 1.6 GB of external weights. Peers run with their operator fusions off, but for ONNX Runtime, which has no such switch. PYTHON
+is an interpreter that has onnxsim, onnxslim, onnxscript and polygraphy (default: this one);
 what it has not is left out. Prints for each tool nodes (bodies and functions counted, Constants not), bytes with external data,
 CPU seconds and peak memory of all processes, whether the checker and strict inference take the result, and whether it gives the
 original's outputs. Linux only.
@@ -96,7 +97,7 @@ def compare(path: Path, folder: Path, peers: str, limit: float) -> None:
 def commands(tool: str, path: Path, target: Path, folder: Path, peers: str) -> list[str] | None:
     if tool == "onnxbench":
         return [sys.executable, "-m", "onnxbench", "fold", str(path), "-o", str(target), "-q"]
-    if not os.path.exists(peers):
+    if not Path(peers).exists():
         return None
     if tool == "polygraphy":
         found = Path(peers).with_name("polygraphy")
@@ -275,6 +276,9 @@ def heavy(folder: Path) -> Path:
         last = f"n{i}"
     with (folder / "heavy.data").open("wb") as file:
         file.truncate(number * side * side * 4)
+        for i in range(number):  # no two alike
+            file.seek(i * side * side * 4)
+            file.write(np.float32(i + 1).tobytes())
     return write(folder / "heavy.onnx", nodes, last, weights, side)
 
 

@@ -27,12 +27,14 @@ State = Literal["verified", "unverified", "mismatch"]
 Feeds = Mapping[str, Value]
 
 #: Sizes that free symbols get, one run after the other; the first is what `generate` chooses. The later ones are for
-#: models that refuse small ones.
-_SIZES = (None, 1, 5, 64, 576)
+#: models that refuse small ones. Nothing at all is an input too, if the model takes it.
+_SIZES = (None, 1, 5, 0, 64, 576)
 #: Inputs that are tried once a run has succeeded; more only add time.
-_ENOUGH = 3
+_ENOUGH = 4
 #: Bytes of weights above which a model is not run as a whole.
 LARGEST = 1 << 30
+#: Nodes above which making its sessions takes longer than everything else.
+MOST_NODES = 10_000
 
 
 @dataclass(slots=True)

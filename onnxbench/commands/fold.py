@@ -100,7 +100,9 @@ def fold(
         jobs = [Target(path, "", False) for path in find_models(models)]
     else:
         jobs = targets(models, output, in_place=in_place, force=force)
-    asked = _asked(max_size, freeze_initializers, fold_qdq, pin, skip_pass, shape, dim, timeout, max_memory)
+    asked = _asked(
+        max_size, freeze_initializers, fold_qdq, pin, skip_pass, shape, dim, timeout, max_memory, require_verified
+    )
     progress = Progress(quiet, verbose)
     out = console(color)
 
@@ -153,6 +155,7 @@ def _asked(
     dim: list[str] | None,
     timeout: float,
     max_memory: str,
+    whole: bool,
 ) -> FoldOptions:
     from onnxbench.commands import _parse
     from onnxbench.core.dims import parse_dims, parse_shapes
@@ -178,6 +181,7 @@ def _asked(
         shapes=parse_shapes(shape or []) if pin else {},
         dims={name: sizes[0] for name, sizes in dims.items()} if pin else {},
         skip=skip or (),
+        whole=whole,
         limits=_parse.limits(timeout, max_memory),
     )
 

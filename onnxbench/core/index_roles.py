@@ -153,6 +153,17 @@ def _depth(knowledge: Knowledge, view: GraphView, node: Node) -> Bound:
     return Bound(0, 4) if depth is None else _below(int(depth))
 
 
+def _compared(place: int) -> Rule:
+    """What a single number is compared with, such as a sample rate: any other leads into the branch for errors."""
+
+    def rule(knowledge: Knowledge, view: GraphView, node: Node) -> Bound | None:
+        dims, other = _dims(knowledge, view, node, place), knowledge.scalar(view, node.proto.input[1 - place])
+        alone = dims is not None and all(dim == 1 for dim in dims)
+        return Bound(other, other + 1) if alone and other is not None else None
+
+    return rule
+
+
 _REDUCTIONS = [
     f"Reduce{kind}" for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
 ]
@@ -164,6 +175,8 @@ RULES: dict[tuple[str, str, int], Rule] = {
     ("", "Scatter", 1): _along(0),
     ("", "GatherND", 1): _nd,
     ("", "ScatterND", 1): _nd,
+    ("", "Equal", 0): _compared(0),
+    ("", "Equal", 1): _compared(1),
     ("", "OneHot", 0): _depth,
     ("", "OneHot", 1): _numbers(4, 8),
     ("", "SequenceAt", 1): _numbers(0, 1),

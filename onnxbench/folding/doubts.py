@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from onnx import AttributeProto, NodeProto
+from onnx import AttributeProto, NodeProto, TensorProto
 
 from onnxbench.core.attributes import subgraphs
 from onnxbench.core.graph import FunctionKey, GraphView, Node, call_key
@@ -18,17 +18,21 @@ _TYPES = frozenset({"to", "dtype", "output_dtype", "output_datatype"})
 def doubted(scope: Scope, nodes: Sequence[Node]) -> set[str]:
     """The values that these nodes make with such a type, directly or through others.
 
-    Where types are not inferred, as in functions, a node tells by what it holds: attributes, tensors, bodies, calls.
+    A node tells by what it reads and by what it holds: attributes, tensors, bodies, calls. That needs no inference.
 
     Args:
         scope: where the nodes stand.
         nodes: in an order that can run.
     """
     found: set[str] = set()
+    made: set[str] = set()
     for node in nodes:
-        touched = any(name in found or is_doubted(_element(scope, name)) for name in node.inputs if name)
+        made.update(node.outputs)
+        touched = any(name in found for name in node.inputs if name)
+        touched = touched or any(is_doubted(_element(scope, name)) for name in node.inputs if name and name not in made)
         touched = touched or any(is_doubted(element) for element in _named_types(scope.view, node.proto, set()))
-        found.update(name for name in node.outputs if name and (touched or is_doubted(scope.element(name))))
+        if touched:
+            found.update(name for name in node.outputs if name)
     return found
 
 
@@ -54,6 +58,8 @@ def _named_types(view: GraphView, node: NodeProto, followed: set[FunctionKey]) -
             yield attribute.i
         if attribute.type == AttributeProto.TENSOR:
             yield attribute.t.data_type
+        if attribute.type == AttributeProto.STRINGS or attribute.name == "value_string":
+            yield TensorProto.STRING
     for _, body in subgraphs(node):
         yield from (tensor.data_type for tensor in body.initializer)
         for inner in body.node:

@@ -19,6 +19,7 @@ class FoldOptions:
         pin: whether `shapes` and `dims` are written into the model first; else they only say what to verify with.
         shapes, dims: sizes of inputs by name, and of symbols.
         skip: names of passes that are left out.
+        whole: run the whole model to verify, however large it is.
         limits: of each run in a worker.
     """
 
@@ -29,4 +30,5 @@ class FoldOptions:
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     dims: Mapping[str, int] = field(default_factory=dict)
     skip: Sequence[str] = ()
+    whole: bool = False
     limits: Limits = field(default_factory=Limits)

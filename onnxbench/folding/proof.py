@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from onnx import TensorProto
 
 from onnxbench.core import check
-from onnxbench.core.counts import stored_bytes
+from onnxbench.core.counts import count_nodes, stored_bytes
 from onnxbench.core.graph import GraphView, Node
 from onnxbench.core.model import Model
-from onnxbench.core.subgraph import carve
+from onnxbench.core.shapes import Shapes
 from onnxbench.core.types import infer_strictly
 from onnxbench.core.values import Value
 from onnxbench.core.weights import array
-from onnxbench.errors import AnswerIsNo, SafetyStop
-from onnxbench.folding.constancy import constants_of
+from onnxbench.errors import SafetyStop
+from onnxbench.folding.evaluate import Evaluator
 from onnxbench.folding.options import FoldOptions
 from onnxbench.folding.report import Folding
-from onnxbench.runtimes.find import find
-from onnxbench.verify import LARGEST, Feeds, verify
+from onnxbench.folding.scope import Scope, is_constant, scopes
+from onnxbench.folding.stored import tensor_of
+from onnxbench.verify import LARGEST, MOST_NODES, Feeds, verify
 
 #: Bytes of one constant above which it is not computed again for its certificate.
 _CERTIFIED = 64 << 20
@@ -36,10 +38,9 @@ def prove(before: Model, after: Model, report: Folding, options: FoldOptions, fe
     """
     _refuse_faults(before, after, options)
     report.certificates = _certify(before, after, options)
-    size = stored_bytes(before)
-    if size > LARGEST:
-        report.state = "certified"
-        report.reason = f"it was not run as a whole: it holds {size / 2**30:.1f} GiB"
+    if not options.whole and (reason := _too_large(before)):
+        report.state = "certified" if report.certificates else "unverified"
+        report.reason = f"it was not run as a whole, for it {reason} (--require-verified runs it)"
         return
     verdict = verify(before, after, feeds, limits=options.limits)
     report.runs = verdict.runs
@@ -48,6 +49,14 @@ def prove(before: Model, after: Model, report: Folding, options: FoldOptions, fe
     report.state, report.reason = verdict.state, verdict.reason
     if verdict.state == "unverified" and report.certificates:
         report.state = "certified"
+
+
+def _too_large(model: Model) -> str:
+    """Why a run of the whole model costs more than it should without being asked for; empty if it does not."""
+    size, nodes = stored_bytes(model), count_nodes(model.proto)[1]
+    if size > LARGEST:
+        return f"holds {size / 2**30:.1f} GiB"
+    return f"has {nodes} nodes" if nodes > MOST_NODES else ""
 
 
 def _refuse_faults(before: Model, after: Model, options: FoldOptions) -> None:
@@ -68,32 +77,48 @@ def _light(model: Model) -> Model:
 
 
 def _certify(before: Model, after: Model, options: FoldOptions) -> int:
-    """Compute the constants of the result again from the source; how many were compared.
+    """Compute the constants of the result again from the source, in bodies and functions too; how many were compared.
 
     Raises:
         SafetyStop: OB501 if one differs.
     """
-    view = GraphView(before.proto, before.proto.graph)
-    known = constants_of(view, freeze=options.freeze_initializers, quantized=options.fold_qdq)
-    stored = {tensor.name: tensor for tensor in after.proto.graph.initializer}
-    fresh = [n for n in stored if n in known and n in view.producer and stored[n].ByteSize() <= _CERTIFIED]
-    fresh = [name for name in fresh if view.producer[name].proto.op_type != "Constant"]
-    computed = _compute(before, view, fresh, options)
-    for name, value in computed.items():
-        if not _is_same(value, array(after, stored[name])):
-            raise _stop(before, f"{name} was stored with another value than {view.producer[name].label} computes")
-    return len(computed)
+    sources = _by_place(before, options)
+    compared = 0
+    for place, result in _by_place(after, options).items():
+        source = sources.get(place)
+        if source is None:
+            continue
+        made = _stored(result.view)
+        fresh = [name for name, tensor in made.items() if _is_fresh(source, name) and tensor.ByteSize() <= _CERTIFIED]
+        computed = Evaluator(source).run(_cone(source.view, fresh), fresh) if fresh else {}
+        for name, value in computed.items():
+            if not _is_same(value, array(after, made[name])):
+                label = source.view.producer[name].label
+                raise _stop(before, f"{name} was stored with another value than {label} computes")
+        compared += len(computed)
+    return compared
 
 
-def _compute(model: Model, view: GraphView, names: Sequence[str], options: FoldOptions) -> dict[str, Value]:
-    if not names:
-        return {}
-    try:
-        piece = carve(model, view, _cone(view, names), {}, outputs=list(names))
-    except AnswerIsNo:
-        return {}
-    outcome = find("onnxruntime:opt=disable").run(piece.model, piece.feeds, limits=options.limits)
-    return dict(outcome.outputs) if outcome.ok else {}
+def _by_place(model: Model, options: FoldOptions) -> dict[str, Scope]:
+    """Graphs, bodies and functions by what reports call them, where that means one of them."""
+    found: dict[str, list[Scope]] = {}
+    for scope in scopes(model, Shapes, options, set()):
+        found.setdefault(scope.where, []).append(scope)
+    return {place: several[0] for place, several in found.items() if len(several) == 1}
+
+
+def _stored(view: GraphView) -> dict[str, TensorProto]:
+    found = dict(view.initializers)
+    for node in view.nodes:
+        tensor = tensor_of(node.proto) if is_constant(node.proto) else None
+        if tensor is not None:
+            found[node.outputs[0]] = tensor
+    return found
+
+
+def _is_fresh(source: Scope, name: str) -> bool:
+    maker = source.view.producer.get(name)
+    return maker is not None and not is_constant(maker.proto) and name in source.constants
 
 
 def _cone(view: GraphView, names: Sequence[str]) -> list[Node]:
@@ -104,7 +129,7 @@ def _cone(view: GraphView, names: Sequence[str]) -> list[Node]:
         if node.index not in wanted:
             wanted[node.index] = node
             pending.extend(view.producer[name] for name in node.inputs if name in view.producer)
-    return list(wanted.values())
+    return [node for node in view.order if node.index in wanted]
 
 
 def _is_same(one: Value, other: Value) -> bool:

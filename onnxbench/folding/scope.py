@@ -12,7 +12,7 @@ from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoPro
 from onnxbench.core import weights
 from onnxbench.core.attributes import subgraphs
 from onnxbench.core.graph import GraphView, Node, opset_imports, plain_domain
-from onnxbench.core.hoist import every_name
+from onnxbench.core.hoist import defined_names, every_name
 from onnxbench.core.model import Model
 from onnxbench.core.shapes import Shapes
 from onnxbench.core.symbolic import Size
@@ -71,8 +71,7 @@ class Scope:
     @cached_property
     def inner_names(self) -> frozenset[str]:
         """What bodies of this graph call their own values; no value of the graph may come to be called like that."""
-        bodies = (body for node in self.view.nodes for _, body in subgraphs(node.proto))
-        return frozenset(name for body in bodies for name in every_name(body) if name and not self.view.defines(name))
+        return frozenset(name for node in self.view.nodes for name in _made_inside(node.proto) if name)
 
     def names_in_use(self) -> set[str]:
         """Every name of the graphs around this one, of those in it, and its own."""
@@ -132,6 +131,13 @@ class Scope:
         """The dims of a tensor, if all are known, as numbers or as expressions."""
         found = None if self.function is not None else self.shapes.dims(name)
         return None if found is None or any(dim is None for dim in found) else tuple(d for d in found if d is not None)
+
+
+def _made_inside(node: NodeProto) -> Iterator[str]:
+    for _, body in subgraphs(node):
+        yield from defined_names(body)
+        for inner in body.node:
+            yield from _made_inside(inner)
 
 
 def is_default_domain(node: NodeProto) -> bool:

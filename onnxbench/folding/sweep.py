@@ -53,6 +53,8 @@ def call_key_of(function: FunctionProto) -> tuple[str, str, str]:
 def called_functions(model: ModelProto) -> set[tuple[str, str, str]]:
     """The keys of all nodes that the main graph reaches, through bodies and calls."""
     functions = {call_key_of(function): function for function in model.functions}
+    if not functions:
+        return set()
     called: set[tuple[str, str, str]] = set()
     pending: list[NodeProto] = list(model.graph.node)
     while pending:

@@ -13,6 +13,8 @@ from onnxbench.core.compare import differ_all
 from onnxbench.core.model import Model
 from onnxbench.core.types import infer
 from onnxbench.core.values import Value
+from onnxbench.folding.options import FoldOptions
+from onnxbench.folding.simplify import simplify
 from onnxbench.reducers.normalise import normalise
 from onnxbench.reducers.prove import Proof
 from onnxbench.reducers.request import Request
@@ -78,6 +80,9 @@ class WayAround:
             proto = rewritten(self.model.proto, entry, made, types)
             if proto is not None:
                 yield entry.name, entry.sentence, dataclasses.replace(self.model, proto=proto)
+        folded, report = simplify(self.model, FoldOptions(limits=self.request.limits))
+        if report.removals:
+            yield "folded", "what is constant was computed, what does nothing removed (onnxbench fold)", folded
 
     def _right_outputs(self) -> Mapping[str, Value] | None:
         if self.proof.expected:

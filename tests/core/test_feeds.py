@@ -206,3 +206,10 @@ agraph (int64[64] i) => (float[64, 2] y) <float[3, 2] w = {1, 2, 3, 4, 5, 6}> { 
 def test_indices_are_followed_into_functions():
     model = parse_model(FUNCTION)
     runs_in_onnxruntime(GraphView(model, model.graph))
+
+
+def test_a_single_number_is_what_it_is_compared_with_and_many_are_not():
+    text = "(int64[1] rate, int64[N] ids) => (bool[1] a, bool[N] b) <int64 k = {16000}> { a = Equal(k, rate) b = Equal(ids, k) }"
+    made = generate(view(text), dims={"N": 8})
+    assert made["rate"].tolist() == [16000]
+    assert len(set(made["ids"].tolist())) > 1

@@ -27,6 +27,7 @@ class Garden:
         self.vectors: list[str] = list(outer.vectors) if outer else []
         self.inputs: list[object] = []
         self.count = 0
+        self.depth: int = outer.depth + 1 if outer else 0
 
     def name(self) -> str:
         self.count += 1
@@ -164,7 +165,7 @@ def _branch(g: Garden) -> None:
 def _body(g: Garden, prefix: str) -> object:
     """Names of sibling bodies may be alike."""
     inner = Garden(g.draw, prefix, g)
-    grow(inner, 3, depth=1)
+    grow(inner, 3)
     last = inner.add(g.pick(["Identity", "Neg"]), [g.pick(inner.full)])
     output = helper.make_tensor_value_info(last, FLOAT, [None, None])
     return helper.make_graph(inner.nodes, "body", [], [output], initializer=inner.initializers)
@@ -176,7 +177,7 @@ def _loop(g: Garden) -> None:
     inner = Garden(g.draw, prefix, g)
     state = f"{prefix}state"
     inner.full.append(state)
-    grow(inner, 3, depth=1)
+    grow(inner, 3)
     last = inner.add(g.pick(["Identity", "Sin"]), [g.pick(inner.full)])
     inner.nodes.append(helper.make_node("Identity", [f"{prefix}go"], [f"{prefix}still"]))
     body = helper.make_graph(
@@ -206,12 +207,61 @@ def _call(g: Garden) -> None:
     (g.rows if source in g.rows else g.full).append(made)
 
 
-_PLAIN = [_elementwise, _unary, _constant_chain, _reshape, _expand, _sizes, _idle, _swap, _call]
+def _parts(g: Garden) -> None:
+    """Nodes with several outputs, of which one may be read by nobody."""
+    first, second = g.name(), g.name()
+    g.nodes.append(helper.make_node("Split", [g.pick(g.full)], [first, second], axis=1))
+    if g.draw(st.booleans()):
+        second = first
+    g.full.append(g.add("Concat", [first, second], axis=1))
 
 
-def grow(g: Garden, most: int, *, depth: int = 0) -> None:
+def _repeat(g: Garden) -> None:
+    """More rows, and as many as before of them: by numbers that are computed."""
+    source = g.pick(g.full)
+    tiled = g.add("Tile", [source, g.ints(g.draw(st.integers(1, 2)), 1)])  # type: ignore[arg-type]
+    size = g.add("Gather", [g.add("Shape", [g.pick([source, *g.full])]), g.ints(0)])
+    cut = g.add("Slice", [tiled, g.ints(0), size, g.ints(0)])
+    back = g.add("Concat", [g.add("Gather", [g.add("Shape", [cut]), g.ints(0)]), g.ints(-1)], axis=0)
+    g.full.append(g.add("Reshape", [cut, back]))
+
+
+def _choose(g: Garden) -> None:
+    """A choice by a comparison of sizes."""
+    size = g.add("Gather", [g.add("Shape", [g.pick(g.full)]), g.ints(g.draw(st.integers(0, 1)))])  # type: ignore[arg-type]
+    truth = g.add(g.pick(["Less", "Equal", "Greater"]), [size, g.ints(g.draw(st.sampled_from([0, 1, 4])))])  # type: ignore[arg-type]
+    g.full.append(g.add("Where", [truth, g.pick(g.full), g.pick(g.full)]))
+
+
+def _lift(g: Garden) -> None:
+    """There and back through another rank."""
+    made = g.add("Unsqueeze", [g.pick(g.full), g.ints(1)])
+    middle = g.add(g.pick(["Neg", "Identity"]), [made])
+    g.full.append(
+        g.add("Squeeze", [middle, g.ints(1)]) if g.draw(st.booleans()) else g.add("Flatten", [middle], axis=1)
+    )
+
+
+_PLAIN = [
+    _elementwise,
+    _unary,
+    _constant_chain,
+    _reshape,
+    _expand,
+    _sizes,
+    _idle,
+    _swap,
+    _call,
+    _parts,
+    _repeat,
+    _choose,
+    _lift,
+]
+
+
+def grow(g: Garden, most: int) -> None:
     """Add up to so many steps."""
-    steps = _PLAIN + ([_branch, _loop] if depth == 0 else [])
+    steps = _PLAIN + ([_branch, _loop] if g.depth < 2 else [])
     for _ in range(g.draw(st.integers(1, most))):  # type: ignore[arg-type]
         g.draw(st.sampled_from(steps))(g)  # type: ignore[operator]
 

@@ -205,3 +205,35 @@ def test_a_scan_keeps_its_state_and_its_outputs():
         {"x": random(3, 2)},
         {"x": random(1, 2)},
     )
+
+
+def test_a_stored_value_is_not_seen_by_a_body_that_had_its_name_for_itself():
+    judged(
+        """g (float[2] x, bool c) => (float[2] z, float[2] y) <float[2] k = {1, 2}> {
+        z = If(c) <then_branch = a () => (float[2] r) { w = Exp(x) r = Add(w, x) },
+                   else_branch = b () => (float[2] e) { e = Abs(x) }>
+        w = Add(k, k) y = Add(x, w) }""",
+        {**X, "c": np.array(True)},
+    )
+
+
+def test_an_output_whose_name_a_body_has_too_is_not_made_earlier():
+    folded = bare(
+        """g (float[2] x, bool c) => (float[2] z, float[2] y) {
+        n = Neg(x)
+        z = If(c) <then_branch = a () => (float[2] r) { y = Exp(n) r = Add(y, n) },
+                   else_branch = b () => (float[2] e) { e = Abs(n) }>
+        y = Identity(n) }"""
+    )
+    assert ops(folded) == ["Neg", "If", "Identity"]
+
+
+def test_dequantized_weights_that_a_branch_captures_stay_quantized():
+    folded = judged(
+        """g (float[2, 2] x, bool d) => (float[2, 2] y) <int8[2, 2] w = {1, 2, 3, 4}, float s = {0.5}> {
+        f = DequantizeLinear(w, s)
+        y = If(d) <then_branch = a () => (float[2, 2] r) { t = Transpose(f) r = MatMul(x, t) },
+                   else_branch = b () => (float[2, 2] e) { e = MatMul(x, f) }> }""",
+        {"x": random(2, 2), "d": np.array(True)},
+    )
+    assert all_ops(folded) == ["DequantizeLinear", "If", "MatMul", "MatMul", "Transpose"]

@@ -33,7 +33,8 @@ def test_ir_3_hoists_and_folds_sizes():
 
 def test_nodes_in_any_order():
     proto = model_of(
-        "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { k = Add(w, w) i = Identity(k) a = Add(x, i) b = Identity(a) y = Neg(b) }"
+        """g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { k = Add(w, w) i = Identity(k) a = Add(x, i) b = Identity(a)
+        y = Neg(b) }"""
     )
     nodes = list(proto.graph.node)[::-1]
     copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
@@ -42,7 +43,8 @@ def test_nodes_in_any_order():
     assert sorted(ops(bare(proto))) == ["Add", "Neg"]
 
 
-QUANTIZED = """g (float[2, 2] x) => (float[2, 2] y) <float s = {0.1}, uint8 z = {3}, int8[2, 2] w = {1, 2, 3, 4}, float t = {0.5}, int8 o = {0}> {
+QUANTIZED = """g (float[2, 2] x) => (float[2, 2] y)
+        <float s = {0.1}, uint8 z = {3}, int8[2, 2] w = {1, 2, 3, 4}, float t = {0.5}, int8 o = {0}> {
     q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z) f = DequantizeLinear(w, t, o) y = MatMul(d, f) }"""
 
 
@@ -59,11 +61,13 @@ def test_quantization_keeps_its_structure():
         "a = QuantizeLinear(v, t, o) f = DequantizeLinear(a, t, o) y = MatMul(x, f)",
         "f = DequantizeLinear(w, t, o) h = DequantizeLinear(w, t, o) a = MatMul(x, f) y = MatMul(a, h)",
         "f = local.dq(w, t, o) y = MatMul(x, f)",
-        "a = QuantizeLinear(x, t, o) f = DequantizeLinear(a, t, o) b = QuantizeLinear(x, t, o) h = DequantizeLinear(b, t, o) y = MatMul(f, h)",
+        """a = QuantizeLinear(x, t, o) f = DequantizeLinear(a, t, o) b = QuantizeLinear(x, t, o) h = DequantizeLinear(b, t, o)
+        y = MatMul(f, h)""",
     ],
 )
 def test_quantized_weights_are_not_turned_into_floats(steps):
-    text = f"""g (float[2, 2] x) => (float[2, 2] y) <int8[2, 2] w = {{1, 2, 3, 4}}, float[2, 2] v = {{1, 2, 3, 4}}, float t = {{0.5}}, int8 o = {{0}}> {{
+    text = f"""g (float[2, 2] x) => (float[2, 2] y)
+        <int8[2, 2] w = {{1, 2, 3, 4}}, float[2, 2] v = {{1, 2, 3, 4}}, float t = {{0.5}}, int8 o = {{0}}> {{
       {steps} }}
       <domain: "local", opset_import: ["": 21]> dq (a, b, c) => (d) {{ d = DequantizeLinear(a, b, c) }}"""
     source = model_of(text)
@@ -109,7 +113,8 @@ def test_a_value_with_an_annotation_is_not_renamed():
 
 def test_everything_has_a_reason():
     _, report = fold(
-        "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}, float[2] u = {0, 0}> { k = Add(w, w) i = Identity(x) d = Neg(i) e = Neg(i) y = Sum(d, e, k) }"
+        """g (float[2] x) => (float[2] y) <float[2] w = {1, 2}, float[2] u = {0, 0}> { k = Add(w, w) i = Identity(x) d = Neg(i)
+        e = Neg(i) y = Sum(d, e, k) }"""
     )
     assert {removal.rule for removal in report.removals} >= {"constants", "idle", "duplicates", "unused"}
     assert all(removal.reason and removal.name for removal in report.removals)
@@ -118,7 +123,8 @@ def test_everything_has_a_reason():
 
 def test_sizes_as_booleans_are_one():
     judged(
-        "g (float[N, 4] x) => (int64[2] y, int64[1] z) { s = Shape(x) b = Cast<to = 9>(s) y = Cast<to = 7>(b) u = Shape<end = 1>(x) c = Cast<to = 9>(u) z = Cast<to = 7>(c) }",
+        """g (float[N, 4] x) => (int64[2] y, int64[1] z) { s = Shape(x) b = Cast<to = 9>(s) y = Cast<to = 7>(b)
+        u = Shape<end = 1>(x) c = Cast<to = 9>(u) z = Cast<to = 7>(c) }""",
         *SIZES,
     )
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from .growing import models
 from .judging import assert_same, bare, interface, random, runs
 
-SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 @SETTINGS

@@ -57,9 +57,8 @@ def test_unsigned_sizes_wrap():
 def test_zero_times_what_nobody_knows_is_not_zero_in_float():
     judged(
         """g (float[1] x) => (int64[1] y, bool[1] b) {
-        z = Constant<value = float[1] {0}>() c = Concat<axis = 0>(x, z) s = Slice(c, first, second) m = Mul(s, z) b = Equal(m, z) y = Cast<to = 7>(b) }""".replace(
-            "b) {", "b) <int64[1] first = {0}, int64[1] second = {1}> {", 1
-        ),
+        z = Constant<value = float[1] {0}>() c = Concat<axis = 0>(x, z) s = Slice(c, first, second) m = Mul(s, z) b = Equal(m, z)
+        y = Cast<to = 7>(b) }""".replace("b) {", "b) <int64[1] first = {0}, int64[1] second = {1}> {", 1),
         {"x": np.array([1], np.float32)},
         {"x": np.array([np.inf], np.float32)},
         {"x": np.array([np.nan], np.float32)},

@@ -24,12 +24,18 @@ def outputs(subject, runtime="onnxruntime:opt=disable"):
     return outcome.outputs
 
 
+CONSTANT = (
+    "agraph (float[2, 4] x) => (float[2, 4] y) <float[4] c = {1, 2, 3, 4}> { k = Erf (c) t = Neg (x) y = Add (t, k) }"
+)
+
+
 @pytest.mark.parametrize(
     "graph, opset, suspect, name",
     [
         (GELU, 20, "misbehaving:ops=Gelu", "expanded"),
         (FUSED, 17, "misbehaving:fused=Cos+Tanh", "barrier"),
         (FUSED, 17, "misbehaving:fused=Cos+Tanh,do=raise", "barrier"),
+        (CONSTANT, 17, "misbehaving:ops=Erf", "folded"),
     ],
 )
 def test_a_rewritten_model_passes_where_the_original_fails(reduced, tmp_path, graph, opset, suspect, name):

@@ -48,6 +48,10 @@ def constants(changes: Changes) -> None:
 
 def _is_candidate(scope: Scope, node: Node) -> bool:
     made = [name for name in node.outputs if name]
+    if any(
+        name in scope.inner_names for name in made
+    ):  # a stored value is visible in bodies that stand before its node
+        return False
     return bool(made) and all(name in scope.constants for name in made) and not is_constant(node.proto)
 
 
@@ -62,6 +66,7 @@ class _Plan:
     _inside: dict[str, Node] = field(default_factory=dict)
     _leaf: dict[str, int] = field(default_factory=dict)
     _cone: dict[str, int] = field(default_factory=dict)
+    _grows: set[str] = field(default_factory=set)
 
     def settle(self) -> None:
         self._inside = {name: node for node in self.nodes for name in node.outputs if name}
@@ -135,6 +140,8 @@ class _Plan:
             inputs = dict.fromkeys(name for name in node.inputs if name)
             leaf = sum(self._leaf[name] if name in self._leaf else leaf_bytes(self.scope.view, name) for name in inputs)
             cone = 1 + sum(self._cone.get(name, 0) for name in inputs)
+            if _is_generator(node) or any(name in self._grows for name in inputs):
+                self._grows.update(node.outputs)
             for name in node.outputs:
                 if name:
                     self._leaf[name], self._cone[name] = min(leaf, 1 << 40), min(cone, 1 << 20)
@@ -150,17 +157,16 @@ class _Plan:
     def _is_hopeless(self, name: str) -> bool:
         if (self.scope.where, name) in self.scope.failed:
             return True
-        size = self._bytes(name)
+        size = self._bytes(name) if name in self._grows else None  # else it is about as large as what it is made of
         return size is not None and (size > _HUGE or not self._is_affordable(name, size))
 
     def _is_worth(self, name: str, value: Value) -> bool:
         return isinstance(value, np.ndarray) and self._is_affordable(name, _payload(value))
 
     def _is_affordable(self, name: str, size: int) -> bool:
-        proto = self._inside[name].proto
         if size > self.scope.options.max_size:
             return False
-        if is_default_domain(proto) and proto.op_type in _GENERATORS and size > max(_SMALL, self._leaf[name]):
+        if _is_generator(self._inside[name]) and size > max(_SMALL, self._leaf[name]):
             return False
         return size <= max(PER_NODE * self._cone[name], TIMES * self._leaf[name])
 
@@ -179,6 +185,10 @@ class _Plan:
         """The nodes that make what a node reads, Constants included."""
         view = self.scope.view
         return (view.producer[name] for name in node.inputs if name in view.producer)
+
+
+def _is_generator(node: Node) -> bool:
+    return node.proto.op_type in _GENERATORS and is_default_domain(node.proto)
 
 
 def _payload(value: np.ndarray) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from onnx import NodeProto
-
 from onnxbench.core.graph import Node
 from onnxbench.folding.changes import Changes
 from onnxbench.folding.constancy import is_deterministic, refers
@@ -15,23 +13,35 @@ from onnxbench.folding.scope import Scope, is_constant
 def duplicates(changes: Changes) -> None:
     """Equal are operator, inputs, attributes and which outputs are made; random operators never are."""
     scope = changes.scope
-    first: dict[object, Node] = {}
+    alike: dict[object, dict[object, Node]] = {}
     for node in scope.view.nodes:  # in file order: the first stands before all that read the others
-        if not changes.is_open(node) or not any(node.outputs) or refers(node.proto):
+        if not changes.is_open(node) or not any(node.outputs):
             continue
-        if not is_constant(node.proto) and not is_deterministic(scope.view, node, quantized=scope.options.fold_qdq):
+        renames = changes.renames
+        inputs = tuple(renames.get(name, name) for name in node.inputs) if renames else node.inputs
+        others = alike.setdefault((node.proto.op_type, inputs), {})
+        if not others:  # most nodes are like no other, and need no closer look
+            others[None] = node
             continue
-        key = _key(changes, node.proto)
-        other = first.setdefault(key, node)
+        if None in others:
+            only = others.pop(None)
+            others[_key(scope, only)] = only
+        key = _key(scope, node)
+        other = others.setdefault(key, node)
         if other is not node and _stand_in(changes, node, other):
             changes.remove(node, "duplicates", f"computes the same as {other.label}")
 
 
-def _key(changes: Changes, node: NodeProto) -> object:
-    inputs = tuple(changes.renames.get(name, name) for name in node.input)
-    attributes = tuple(sorted(attribute.SerializeToString(deterministic=True) for attribute in node.attribute))
-    outputs = tuple(bool(name) for name in node.output)
-    return node.domain, node.op_type, node.overload, inputs, attributes, outputs
+def _key(scope: Scope, node: Node) -> object:
+    """What nodes with the same operator and inputs differ in; something like nothing else for one that stands for itself alone."""
+    proto = node.proto
+    if refers(proto):
+        return object()
+    if not is_constant(proto) and not is_deterministic(scope.view, node, quantized=scope.options.fold_qdq):
+        return object()
+    attributes = tuple(sorted(attribute.SerializeToString(deterministic=True) for attribute in proto.attribute))
+    outputs = tuple(bool(name) for name in node.outputs)
+    return proto.domain, proto.overload, attributes, outputs
 
 
 def _stand_in(changes: Changes, node: Node, other: Node) -> bool:

@@ -37,6 +37,7 @@ def targets(changes: Changes) -> None:
         copy = NodeProto()
         copy.CopyFrom(node.proto)
         copy.input[1] = name
+        _take_zeros_for_copies(copy)
         changes.replace(node, copy, "targets", f"its target is always {numbers}")
 
 
@@ -47,11 +48,19 @@ def _target(scope: Scope, node: Node, source: str, wanted: str) -> list[int] | N
         return None
     known = [size for size in sizes if size is not None]
     if node.proto.op_type == "Reshape" and scope.opset() >= 5:
-        zero = any(attribute.name == "allowzero" and attribute.i for attribute in node.proto.attribute)
-        return None if zero else _reshaped(known, dims)
+        return _reshaped(known, dims)
     if node.proto.op_type == "Expand" and dims is not None:
         return _expanded(known, dims)
     return None
+
+
+def _take_zeros_for_copies(reshape: NodeProto) -> None:
+    """Reshape-14: a 0 copies a size unless `allowzero` is set; the sizes that are stored are none."""
+    kept = [attribute for attribute in reshape.attribute if attribute.name != "allowzero"]
+    if len(kept) != len(reshape.attribute):
+        copies = [type(attribute).FromString(attribute.SerializeToString()) for attribute in kept]
+        del reshape.attribute[:]
+        reshape.attribute.extend(copies)
 
 
 def _reshaped(sizes: Sequence[Size], dims: Sequence[Size] | None) -> list[int] | None:

@@ -1,0 +1,50 @@
+"""Let one Transpose do what two in a row do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onnx import NodeProto
+
+from onnxbench.core.graph import Node
+from onnxbench.folding.changes import Changes
+from onnxbench.folding.constancy import refers
+from onnxbench.folding.passes import fold_pass
+from onnxbench.folding.scope import Scope, is_default_domain
+
+
+@fold_pass("transposes", "let one Transpose do what two in a row do", rank=5)
+def transposes(changes: Changes) -> None:
+    """Transpose-1: axis i of the result is axis perm[i] of the input; only where nobody else reads the first one."""
+    scope = changes.scope
+    for node in scope.view.nodes:
+        if not _is_plain(node.proto) or not changes.is_open(node):
+            continue
+        between = node.proto.input[0]
+        first = scope.view.producer.get(between)
+        if first is None or not _is_plain(first.proto) or not changes.is_open(first):
+            continue
+        if len(scope.view.consumers[between]) > 1 or between in scope.outputs or between in changes.renames:
+            continue
+        before, after = _perm(scope, first), _perm(scope, node)
+        if before is None or after is None or len(before) != len(after):
+            continue
+        copy = NodeProto()
+        copy.CopyFrom(node.proto)
+        copy.input[0] = first.proto.input[0]
+        del copy.attribute[:]
+        copy.attribute.add(name="perm", type=7).ints.extend(before[axis] for axis in after)  # AttributeProto.INTS
+        changes.replace(node, copy, "transposes", f"does what {first.label} and itself did")
+
+
+def _is_plain(node: NodeProto) -> bool:
+    return node.op_type == "Transpose" and is_default_domain(node) and not refers(node)
+
+
+def _perm(scope: Scope, node: Node) -> Sequence[int] | None:
+    given = next((attribute for attribute in node.proto.attribute if attribute.name == "perm"), None)
+    if given is not None:
+        order = list(given.ints)
+        return order if sorted(order) == list(range(len(order))) else None
+    dims = scope.dims(node.proto.input[0])
+    return None if dims is None else range(len(dims))[::-1]
