@@ -43,6 +43,7 @@ bench: $(VENV)/.installed-dev
 	$(PIP) install -e '.[bench]' -c constraints.txt
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/inspect.py
+	$(BIN)/python benchmarks/extract.py
 
 clean:
 	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

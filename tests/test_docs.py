@@ -82,6 +82,21 @@ def test_every_problem_is_documented():
     assert documented == {code: [entry.severity, entry.sentence] for code, entry in catalogue().items()}
 
 
+def test_every_option_and_field_of_extract_is_documented():
+    import inspect
+
+    from onnxbench.commands.extract import extract
+    from onnxbench.extracting.report import Extraction
+
+    page = (ROOT / "docs" / "extract.md").read_text()
+    short = {"--quiet": "`-q`", "--verbose": "`-v`", "--models": "MODEL", "--output": "`-o FILE`"}
+    for name in inspect.signature(extract).parameters:
+        option = "--" + name.rstrip("_").replace("_", "-")
+        assert short.get(option, option) in page
+    for name in Extraction("").to_dict():
+        assert f"`{name}`" in page
+
+
 def test_every_option_and_field_of_inspect_is_documented():
     import inspect
 

@@ -69,7 +69,9 @@ def carve(
         raise AnswerIsNo("OB102", f"a piece of {model.label} needs at least one node")
     chosen = _in_runnable_order(view, nodes)
     hidden = {name for name, how in (cuts or {}).items() if how == "open"}
-    made = {name for node in chosen for name in node.outputs if name} - hidden
+    made = {name for node in chosen for name in node.outputs if name}
+    hidden &= made
+    made -= hidden
     returned = list(outputs) if outputs is not None else sinks(view, chosen)
     kinds = Types(view, types or {}, known, static)
     border = Border()

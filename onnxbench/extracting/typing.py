@@ -180,6 +180,8 @@ def _without(kind: TypeProto, made_up: Collection[str]) -> TypeProto:
 
 def _declare(graph: GraphProto, types: Mapping[str, TypeProto]) -> None:
     """Declare types of inner values of a graph, in place of those that it declares."""
+    if not types:
+        return
     made = {name for node in graph.node for name in node.output} - {value.name for value in graph.output}
     ours = {name: kind for name, kind in types.items() if name in made}
     if not ours:

@@ -321,6 +321,12 @@ def test_sequences_and_optionals_are_cut():
     assert isinstance(result.data.inputs["t"], list)
 
 
+def test_sizes_that_go_through_shape_arithmetic_are_inferred():
+    text = "g (float[N, 3] x) => (float[N, 3] y) { a = Neg(x) s = Shape(a) b = Reshape(a, s) y = Abs(b) }"
+    graph = extracted(text, from_=["a"], to=["b"]).model.proto.graph
+    assert graph.output[0].type == parse_type("float[N,3]")
+
+
 @pytest.mark.parametrize("text", ["float32", "float[1", "flat32[1]", "float32[1,,3]", "sequence(x)", "", "[3]"])
 def test_what_is_no_type_is_refused(text):
     with pytest.raises(UsageError):
