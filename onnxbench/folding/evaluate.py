@@ -83,7 +83,7 @@ class Evaluator:
             return dict(found)
         outcome = self._together(self._second, nodes, doubtful)
         second = outcome.outputs if outcome is not None and outcome.ok else {}
-        wrong = {name for name in doubtful if name not in second or not _is_same(found[name], second[name])}
+        wrong = {name for name in doubtful if name not in second or not is_same(found[name], second[name])}
         return {name: value for name, value in found.items() if name not in wrong}
 
 
@@ -120,7 +120,8 @@ def _is_doubtful(value: Value) -> bool:
     return not isinstance(value, np.ndarray) or is_narrow(value.dtype) or dtype_name(value.dtype) == "string"
 
 
-def _is_same(one: Value, other: Value) -> bool:
+def is_same(one: Value, other: Value) -> bool:
+    """Whether two tensors are the same to the last bit; of sequences it is not told."""
     if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray):
         return False
     if one.dtype != other.dtype or one.shape != other.shape:

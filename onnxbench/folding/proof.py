@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
 from onnx import TensorProto
 
 from onnxbench.core import check
@@ -13,10 +12,9 @@ from onnxbench.core.graph import GraphView, Node
 from onnxbench.core.model import Model
 from onnxbench.core.shapes import Shapes
 from onnxbench.core.types import infer_strictly
-from onnxbench.core.values import Value
 from onnxbench.core.weights import array
 from onnxbench.errors import SafetyStop
-from onnxbench.folding.evaluate import Evaluator
+from onnxbench.folding.evaluate import Evaluator, is_same
 from onnxbench.folding.options import FoldOptions
 from onnxbench.folding.report import Folding
 from onnxbench.folding.scope import Scope, is_constant, scopes
@@ -92,7 +90,7 @@ def _certify(before: Model, after: Model, options: FoldOptions) -> int:
         fresh = [name for name, tensor in made.items() if _is_fresh(source, name) and tensor.ByteSize() <= _CERTIFIED]
         computed = Evaluator(source).run(_cone(source.view, fresh), fresh) if fresh else {}
         for name, value in computed.items():
-            if not _is_same(value, array(after, made[name])):
+            if not is_same(value, array(after, made[name])):
                 label = source.view.producer[name].label
                 raise _stop(before, f"{name} was stored with another value than {label} computes")
         compared += len(computed)
@@ -130,14 +128,6 @@ def _cone(view: GraphView, names: Sequence[str]) -> list[Node]:
             wanted[node.index] = node
             pending.extend(view.producer[name] for name in node.inputs if name in view.producer)
     return [node for node in view.order if node.index in wanted]
-
-
-def _is_same(one: Value, other: Value) -> bool:
-    if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray):
-        return False
-    if one.dtype != other.dtype or one.shape != other.shape:
-        return False
-    return bool(np.array_equal(one, other)) if one.dtype.kind == "O" else one.tobytes() == other.tobytes()
 
 
 def _stop(model: Model, reason: str) -> SafetyStop:
