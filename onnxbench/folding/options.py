@@ -32,3 +32,8 @@ class FoldOptions:
     skip: Sequence[str] = ()
     whole: bool = False
     limits: Limits = field(default_factory=Limits)
+
+    @property
+    def inference_time(self) -> float | None:
+        """Seconds for each inference or check."""
+        return None if self.limits.timeout is None else self.limits.timeout / 3

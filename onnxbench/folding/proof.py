@@ -58,13 +58,12 @@ def _too_large(model: Model) -> str:
 
 
 def _refuse_faults(before: Model, after: Model, options: FoldOptions) -> None:
-    limits = options.limits
-    third = limits.timeout / 3 if limits.timeout is not None else None
-    fault = check.fault(after, timeout=third, memory=limits.memory)
-    if fault is not None and check.fault(before, timeout=third, memory=limits.memory) is None:
+    third, memory = options.inference_time, options.limits.memory
+    fault = check.fault(after, timeout=third, memory=memory)
+    if fault is not None and check.fault(before, timeout=third, memory=memory) is None:
         raise _stop(before, f"the checker says of the result: {' '.join(fault.split())[:200]}")
-    strict = infer_strictly(_light(after), timeout=third, memory=limits.memory)
-    if strict is None and infer_strictly(_light(before), timeout=third, memory=limits.memory) is not None:
+    strict = infer_strictly(_light(after), timeout=third, memory=memory)
+    if strict is None and infer_strictly(_light(before), timeout=third, memory=memory) is not None:
         raise _stop(before, "shape inference refuses the result")
 
 

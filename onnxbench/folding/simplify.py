@@ -58,7 +58,7 @@ def _round(model: Model, options: FoldOptions, failed: set[tuple[str, str]]) -> 
 
     @cache
     def known() -> Shapes:
-        return propagate(model, timeout=_third(options), memory=options.limits.memory)
+        return propagate(model, timeout=options.inference_time, memory=options.limits.memory)
 
     for scope in scopes(model, known, options, failed):
         changes = _proposed(scope, options.skip)
@@ -118,7 +118,3 @@ def freeze(proto: ModelProto) -> list[Removal]:
         del proto.graph.input[:]
         proto.graph.input.extend(copies)
     return [Removal("input", value.name, "", "", "freeze", "its default was asked to be final") for value in frozen]
-
-
-def _third(options: FoldOptions) -> float | None:
-    return options.limits.timeout / 3 if options.limits.timeout is not None else None
