@@ -154,10 +154,7 @@ def _set_nodes(holder: GraphProto | FunctionProto, nodes: Iterable[NodeProto]) -
 def _write_back(scope: Scope) -> None:
     """A function's nodes are looked at as a graph, which is a copy of them."""
     assert scope.function is not None
-    outermost = scope.view
-    while outermost.parent is not None:
-        outermost = outermost.parent
-    _set_nodes(scope.function, outermost.graph.node)
+    _set_nodes(scope.function, scope.outermost.graph.node)
 
 
 def _placed(changes: Changes) -> tuple[dict[str, TensorProto], dict[str, TensorProto]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from math import prod
 
 from onnxbench.core.attributes import subgraphs
 from onnxbench.core.graph import GraphView, Node, free_names
@@ -70,7 +71,4 @@ def leaf_bytes(view: GraphView, leaf: str) -> int:
         scope = None if scope.isolated else scope.parent
     if tensor is None:
         return 0
-    count = 1
-    for dim in tensor.dims:
-        count *= dim
-    return count * (element_bits(tensor.data_type) or 8) // 8
+    return prod(tensor.dims) * (element_bits(tensor.data_type) or 8) // 8

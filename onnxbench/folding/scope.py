@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
 
@@ -76,10 +77,15 @@ class Scope:
 
     def names_in_use(self) -> set[str]:
         """Every name of the graphs around this one, of those in it, and its own."""
-        outermost = self.view
-        while outermost.parent is not None:
-            outermost = outermost.parent
-        return set(every_name(outermost.graph))
+        return set(every_name(self.outermost.graph))
+
+    @property
+    def outermost(self) -> GraphView:
+        """The main graph, or the nodes of the function, that holds this one."""
+        view = self.view
+        while view.parent is not None:
+            view = view.parent
+        return view
 
     @cached_property
     def slack(self) -> int:
@@ -114,10 +120,7 @@ class Scope:
     def _small(self, tensor: TensorProto | None) -> Array | None:
         if tensor is None:
             return None
-        count = 1
-        for dim in tensor.dims:
-            count *= dim
-        return weights.array(self.model, tensor) if count <= _FEW else None
+        return weights.array(self.model, tensor) if prod(tensor.dims) <= _FEW else None
 
     def numbers(self, name: str) -> list[Size | None] | None:
         """The elements of a small tensor of integers as far as they are known, in row-major order; None if nothing is."""

@@ -25,10 +25,8 @@ def sizes(changes: Changes) -> None:
     for node in scope.view.nodes:
         if not changes.is_open(node) or not any(node.outputs):
             continue
-        if any(
-            name in scope.constants or name in scope.inner_names for name in node.outputs if name
-        ):  # or kept on purpose
-            continue
+        if any(name in scope.constants or name in scope.inner_names for name in node.outputs if name):
+            continue  # or kept on purpose
         made = {name: _known(changes, node, name) for name in node.outputs if name}
         tensors = {name: value for name, value in made.items() if value is not None}
         if len(tensors) == len(made):
@@ -39,9 +37,7 @@ def sizes(changes: Changes) -> None:
 
 def _has_sizes(scope: Scope) -> bool:
     """Whether the model has anything that a size could come from; else no walk over it is needed."""
-    outermost = scope.view
-    while outermost.parent is not None:
-        outermost = outermost.parent
+    outermost = scope.outermost
     functions = outermost.functions
     return bool(functions) or any(
         node.proto.op_type in _SOURCES or (node.proto.attribute and any(True for _ in subgraphs(node.proto)))
