@@ -132,7 +132,7 @@ def _hoist(scope: Scope, truths: Mapping[str, bool]) -> None:
     made += [stored.sparse_node(sparse) for sparse in graph.sparse_initializer[sparse_before:]]
     del graph.initializer[stored_before:]
     del graph.sparse_initializer[sparse_before:]
-    _set_nodes(graph, [*made, *graph.node])
+    set_nodes(graph, [*made, *graph.node])
 
 
 def _rebuild(changes: Changes, graph: GraphProto) -> None:
@@ -141,11 +141,12 @@ def _rebuild(changes: Changes, graph: GraphProto) -> None:
     for node in changes.scope.view.nodes:
         if node.index not in changes.gone:
             made.append(_done(changes.replaced.get(node.index, node.proto), changes.renames, changes.retitled))
-    _set_nodes(graph, made)
+    set_nodes(graph, made)
     graph.initializer.extend(as_tensors.values())
 
 
-def _set_nodes(holder: GraphProto | FunctionProto, nodes: Iterable[NodeProto]) -> None:
+def set_nodes(holder: GraphProto | FunctionProto, nodes: Iterable[NodeProto]) -> None:
+    """Put nodes in the place of all that a graph or function has; they may be some of those."""
     copies = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del holder.node[:]
     holder.node.extend(copies)
@@ -154,7 +155,7 @@ def _set_nodes(holder: GraphProto | FunctionProto, nodes: Iterable[NodeProto]) -
 def _write_back(scope: Scope) -> None:
     """A function's nodes are looked at as a graph, which is a copy of them."""
     assert scope.function is not None
-    _set_nodes(scope.function, scope.outermost.graph.node)
+    set_nodes(scope.function, scope.outermost.graph.node)
 
 
 def _placed(changes: Changes) -> tuple[dict[str, TensorProto], dict[str, TensorProto]]:

@@ -13,7 +13,7 @@ from onnxbench.core.counts import count_nodes
 from onnxbench.core.model import Model
 from onnxbench.core.shapes import Shapes, propagate
 from onnxbench.folding import stored
-from onnxbench.folding.changes import Changes, apply
+from onnxbench.folding.changes import Changes, apply, set_nodes
 from onnxbench.folding.options import FoldOptions
 from onnxbench.folding.passes import passes
 from onnxbench.folding.report import Folding, Removal
@@ -99,9 +99,7 @@ def _store_constants(graph: GraphProto) -> list[Removal]:
             name = node.name or node.output[0]
             done.append(Removal("node", name, "Constant", "", "constants", "its value is stored as an initializer"))
     if made:
-        copies = [NodeProto.FromString(node.SerializeToString()) for node in kept]
-        del graph.node[:]
-        graph.node.extend(copies)
+        set_nodes(graph, kept)
         graph.initializer.extend(made)
     return done
 

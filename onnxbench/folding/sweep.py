@@ -8,6 +8,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnxbench.core.attributes import subgraphs
 from onnxbench.core.graph import call_key, captures, plain_domain
+from onnxbench.folding.changes import set_nodes
 from onnxbench.folding.report import Removal
 
 #: What a node of another domain does besides making values, nobody knows.
@@ -120,12 +121,10 @@ def _sweep_nodes(
         if node.attribute:
             read.update(captures(node))
     if dead and not _reads_any(kept, dead):
-        copies = [NodeProto.FromString(node.SerializeToString()) for node in reversed(kept)]
         gone += [
             Removal("node", _name(n, where), n.op_type, where, "unused", "nobody reads it") for n in reversed(dead)
         ]
-        del holder.node[:]
-        holder.node.extend(copies)
+        set_nodes(holder, reversed(kept))
     return read
 
 
