@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnxbench.core.attributes import subgraphs
-from onnxbench.core.graph import call_key, captures, plain_domain
+from onnxbench.core.graph import FunctionKey, Node, call_key, captures, plain_domain
 from onnxbench.folding.changes import set_nodes
 from onnxbench.folding.report import Removal
 
@@ -16,7 +16,7 @@ _PURE = ("", "ai.onnx", "ai.onnx.ml")
 
 
 def sweep(model: ModelProto) -> list[Removal]:
-    """Remove them in every graph and function of a model, in place; what went, innermost graphs first.
+    """Remove what nobody reads in every graph and function of a model, in place; what went, innermost graphs first.
 
     Inputs stay, and the initializers that are their defaults. Of nodes that make something only those of operators that
     are known to do nothing else go, and calls of local functions.
@@ -24,7 +24,7 @@ def sweep(model: ModelProto) -> list[Removal]:
     Args:
         model: changed in place.
     """
-    local = {call_key_of(function) for function in model.functions}
+    local = {_key_of(function) for function in model.functions}
     gone: list[Removal] = []
     _sweep_bodies(model.graph.node, "", local, gone)
     _sweep_graph(model.graph, "", local, gone)
@@ -35,10 +35,10 @@ def sweep(model: ModelProto) -> list[Removal]:
     return gone
 
 
-def drop_functions(model: ModelProto, called_before: set[tuple[str, str, str]]) -> list[Removal]:
+def drop_functions(model: ModelProto, called_before: set[FunctionKey]) -> list[Removal]:
     """Remove local functions that were called and are not any more."""
     called = called_functions(model)
-    gone = [f for f in model.functions if call_key_of(f) in called_before and call_key_of(f) not in called]
+    gone = [f for f in model.functions if _key_of(f) in called_before and _key_of(f) not in called]
     kept = [FunctionProto.FromString(f.SerializeToString()) for f in model.functions if f not in gone]
     if gone:
         del model.functions[:]
@@ -46,17 +46,17 @@ def drop_functions(model: ModelProto, called_before: set[tuple[str, str, str]]) 
     return [Removal("function", f.name, "", "", "unused", "nothing calls it any more") for f in gone]
 
 
-def call_key_of(function: FunctionProto) -> tuple[str, str, str]:
+def _key_of(function: FunctionProto) -> FunctionKey:
     """The key by which nodes call a function."""
     return plain_domain(function.domain), function.name, function.overload
 
 
-def called_functions(model: ModelProto) -> set[tuple[str, str, str]]:
+def called_functions(model: ModelProto) -> set[FunctionKey]:
     """The keys of all nodes that the main graph reaches, through bodies and calls."""
-    functions = {call_key_of(function): function for function in model.functions}
+    functions = {_key_of(function): function for function in model.functions}
     if not functions:
         return set()
-    called: set[tuple[str, str, str]] = set()
+    called: set[FunctionKey] = set()
     pending: list[NodeProto] = list(model.graph.node)
     while pending:
         node = pending.pop()
@@ -69,9 +69,7 @@ def called_functions(model: ModelProto) -> set[tuple[str, str, str]]:
     return called
 
 
-def _sweep_bodies(
-    nodes: Iterable[NodeProto], where: str, local: set[tuple[str, str, str]], gone: list[Removal]
-) -> None:
+def _sweep_bodies(nodes: Iterable[NodeProto], where: str, local: set[FunctionKey], gone: list[Removal]) -> None:
     for node in nodes:
         if not node.attribute:
             continue
@@ -81,7 +79,7 @@ def _sweep_bodies(
             _sweep_graph(body, inner, local, gone)
 
 
-def _sweep_graph(graph: GraphProto, where: str, local: set[tuple[str, str, str]], gone: list[Removal]) -> None:
+def _sweep_graph(graph: GraphProto, where: str, local: set[FunctionKey], gone: list[Removal]) -> None:
     _forget(graph)
     scales = {pair.value for entry in graph.quantization_annotation for pair in entry.quant_parameter_tensor_names}
     read = {value.name for value in graph.output} | scales
@@ -102,7 +100,7 @@ def _sweep_nodes(
     holder: GraphProto | FunctionProto,
     read: set[str],
     where: str,
-    local: set[tuple[str, str, str]],
+    local: set[FunctionKey],
     gone: list[Removal],
 ) -> set[str]:
     """Remove nodes that make nothing that is read; the names that are read in the end.
@@ -134,7 +132,7 @@ def _reads_any(kept: Iterable[NodeProto], dead: Iterable[NodeProto]) -> bool:
     return any(name in made for node in kept for name in (*node.input, *captures(node)))
 
 
-def _is_pure(node: NodeProto, local: set[tuple[str, str, str]]) -> bool:
+def _is_pure(node: NodeProto, local: set[FunctionKey]) -> bool:
     if node.domain not in _PURE and call_key(node) not in local:
         return False
     return any(node.output) and all(_is_pure(inner, local) for _, body in subgraphs(node) for inner in body.node)
@@ -159,8 +157,6 @@ def _forget(graph: GraphProto) -> None:
 
 
 def _label(node: NodeProto) -> str:
-    from onnxbench.core.graph import Node
-
     return Node(0, node, (), tuple(node.output)).label
 
 
