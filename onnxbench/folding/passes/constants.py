@@ -48,10 +48,8 @@ def constants(changes: Changes) -> None:
 
 def _is_candidate(scope: Scope, node: Node) -> bool:
     made = [name for name in node.outputs if name]
-    if any(
-        name in scope.inner_names for name in made
-    ):  # a stored value is visible in bodies that stand before its node
-        return False
+    if any(name in scope.inner_names for name in made):
+        return False  # a stored value is visible in bodies that stand before its node
     return bool(made) and all(name in scope.constants for name in made) and not is_constant(node.proto)
 
 

@@ -25,10 +25,8 @@ def neutral(changes: Changes) -> None:
         proto = node.proto
         if proto.op_type not in _NEUTRAL or not is_default_domain(proto) or not changes.is_open(node):
             continue
-        if (
-            len(proto.input) != 2 or not all(proto.input) or scope.opset() < 7
-        ):  # before, operands were aligned by `axis`
-            continue
+        if len(proto.input) != 2 or not all(proto.input) or scope.opset() < 7:
+            continue  # before opset 7, operands were aligned by `axis`
         places, number = _NEUTRAL[proto.op_type]
         place = next((place for place in places if _is_all(scope, proto.input[place], number)), None)
         if place is None or not _is_kept(scope, proto, 1 - place):
@@ -40,9 +38,9 @@ def _is_all(scope: Scope, name: str, number: int) -> bool:
     value = scope.value(name)
     if value is None or not value.size or value.dtype.kind not in "iuf":
         return False
-    return bool((value == number).all()) and not (
-        value.dtype.kind == "f" and np.signbit(value).any()
-    )  # x - -0.0 is x + 0.0
+    if value.dtype.kind == "f" and np.signbit(value).any():
+        return False  # x - -0.0 is x + 0.0
+    return bool((value == number).all())
 
 
 def _is_kept(scope: Scope, node: NodeProto, place: int) -> bool:

@@ -66,7 +66,6 @@ def _take_zeros_for_copies(reshape: NodeProto) -> None:
 def _reshaped(sizes: Sequence[Size], dims: Sequence[Size] | None) -> list[int] | None:
     """Reshape-5: 0 takes the size of the input at that place, and one -1 what is left, which needs the others not to be 0."""
     found: list[int] = []
-    open_places: list[int] = []
     for place, size in enumerate(sizes):
         if isinstance(size, int):
             if size <= 0:  # 0 and -1 mean something else where they are computed
@@ -75,12 +74,9 @@ def _reshaped(sizes: Sequence[Size], dims: Sequence[Size] | None) -> list[int] |
         elif dims is not None and place < len(dims) and dims[place] == size:
             found.append(0)
         else:
-            open_places.append(place)
             found.append(-1)
-    if len(open_places) > 1 or (
-        open_places and 0 in found
-    ):  # -1 is not told beside a copied size that is 0 at run time
-        return None
+    if found.count(-1) > 1 or (-1 in found and 0 in found):
+        return None  # -1 is not told beside a copied size that is 0 at run time
     return found
 
 
