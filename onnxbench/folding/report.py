@@ -12,7 +12,7 @@ class Removal:
     """Something that went, or changed.
 
     Attributes:
-        kind: "node", "rewritten" (a node that stays, with other inputs), "initializer" or "function".
+        kind: "node", "rewritten" (a node that stays, with other inputs), "initializer", "input" or "function".
         name: its label.
         op: the operator, of a node.
         where: the body or function that it stood in; empty for the main graph.

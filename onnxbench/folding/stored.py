@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from onnx import NodeProto, SparseTensorProto, TensorProto, helper, numpy_helper
+from onnx import AttributeProto, NodeProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
 from onnxbench.core.values import Array
 
@@ -51,7 +51,7 @@ def tensor(value: Array, name: str) -> TensorProto:
 def node(held: TensorProto, output: str, name: str = "") -> NodeProto:
     """A Constant node that makes a value."""
     made = helper.make_node("Constant", [], [output], name=name)
-    attribute = made.attribute.add(name="value", type=4)  # AttributeProto.TENSOR
+    attribute = made.attribute.add(name="value", type=AttributeProto.TENSOR)
     attribute.t.CopyFrom(held)
     return made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from onnx import NodeProto
+from onnx import AttributeProto, NodeProto
 
 from onnxbench.core.graph import Node
 from onnxbench.folding.changes import Changes
@@ -33,7 +33,7 @@ def transposes(changes: Changes) -> None:
         copy.CopyFrom(node.proto)
         copy.input[0] = first.proto.input[0]
         del copy.attribute[:]
-        copy.attribute.add(name="perm", type=7).ints.extend(before[axis] for axis in after)  # AttributeProto.INTS
+        copy.attribute.add(name="perm", type=AttributeProto.INTS).ints.extend(before[axis] for axis in after)
         changes.replace(node, copy, "transposes", f"does what {first.label} and itself did")
 
 
