@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 #: Bytes of a file above which its weights are not carried through every step.
 _HEAVY = 32 << 20
+_COMPARED = "fed with the recorded inputs, the piece gives the recorded outputs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +77,8 @@ def extract_model(model: Model, request: ExtractRequest, feeds: Callable[[Model]
         from onnxbench.extracting.data import record_data
 
         data, doubt = record_data(source, made, cut, recorder)
-        report.notes.append(f"the piece was not compared with the whole: {doubt}" if doubt else COMPARED)
+        report.notes.append(f"the piece was not compared with the whole: {doubt}" if doubt else _COMPARED)
     return Extracted(made, report, data)
-
-
-COMPARED = "fed with the recorded inputs, the piece gives the recorded outputs"
 
 
 def extract(

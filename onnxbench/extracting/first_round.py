@@ -13,6 +13,7 @@ from onnxbench.core.graph import GraphView, Node, plain_domain
 from onnxbench.core.model import Model
 from onnxbench.core.sizes import dims_in
 from onnxbench.core.values import Value
+from onnxbench.extracting.finding import chain
 
 Values = Mapping[str, Value]
 
@@ -35,7 +36,7 @@ def first_round(model: Model, view: GraphView, node: Node, known: Values) -> dic
     ((_, body),) = bodies
     given: list[Any] = []
     for name in node.proto.input:
-        if name and name not in known and _stored(view, name) is None:
+        if name and name not in known and _holder(view, name) is None:
             return None
         given.append(_value(model, view, name, known) if name else None)
     try:
@@ -48,17 +49,14 @@ def first_round(model: Model, view: GraphView, node: Node, known: Values) -> dic
     return dict(zip(body.inputs, values, strict=False)) if values is not None else None
 
 
-def _stored(view: GraphView, name: str) -> GraphView | None:
-    scope: GraphView | None = view
-    while scope is not None and name not in scope.initializers:
-        scope = None if scope.isolated else scope.parent
-    return scope
+def _holder(view: GraphView, name: str) -> GraphView | None:
+    return next((scope for scope in chain(view) if name in scope.initializers), None)
 
 
 def _value(model: Model, view: GraphView, name: str, known: Values) -> Value:
     if name in known:
         return known[name]
-    home = _stored(view, name)
+    home = _holder(view, name)
     assert home is not None
     return weights.array(model, home.initializers[name])
 
