@@ -71,4 +71,5 @@ def leaf_bytes(view: GraphView, leaf: str) -> int:
         scope = None if scope.isolated else scope.parent
     if tensor is None:
         return 0
-    return prod(tensor.dims) * (element_bits(tensor.data_type) or 8) // 8
+    elements: int = prod(tensor.dims)
+    return elements * (element_bits(tensor.data_type) or 8) // 8
