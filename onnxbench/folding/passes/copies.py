@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from itertools import zip_longest
 
@@ -26,7 +27,7 @@ def copies(changes: Changes) -> None:
     for tensor in scope.view.graph.initializer:
         if not _may_go(changes, tensor.name):
             continue
-        others = alike.setdefault((tensor.data_type, tuple(tensor.dims)), [])
+        others = alike.setdefault(_sketch(scope.model, tensor), [])
         same = next((other for other in others if _is_same(scope.model, tensor, other)), None)
         if same is None:
             others.append(tensor)
@@ -40,6 +41,18 @@ def _may_go(changes: Changes, name: str) -> bool:
     scope: Scope = changes.scope
     taken = name in scope.outputs or name in scope.view.inputs or name not in scope.view.consumers
     return not taken and name not in changes.renames.values() and name not in changes.renames
+
+
+def _sketch(model: Model, tensor: TensorProto) -> object:
+    """What equal tensors have in common, and few others."""
+    if not is_external(tensor):
+        bare = TensorProto()
+        bare.CopyFrom(tensor)
+        bare.ClearField("name")
+        bare.ClearField("doc_string")
+        return hashlib.blake2b(bare.SerializeToString(deterministic=True)).digest()
+    start = next(_pieces(model, tensor), b"")
+    return tensor.data_type, tuple(tensor.dims), hashlib.blake2b(start).digest()
 
 
 def _is_same(model: Model, one: TensorProto, other: TensorProto) -> bool:
