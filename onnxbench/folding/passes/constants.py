@@ -47,12 +47,12 @@ def constants(changes: Changes) -> None:
 
 
 def _is_candidate(scope: Scope, node: Node) -> bool:
+    constants = scope.constants
     made = [name for name in node.outputs if name]
-    if any(
-        name in scope.inner_names for name in made
-    ):  # a stored value is visible in bodies that stand before its node
+    if not made or not all(name in constants for name in made) or is_constant(node.proto):
         return False
-    return bool(made) and all(name in scope.constants for name in made) and not is_constant(node.proto)
+    inner = scope.inner_names  # a stored value is visible in bodies that stand before its node
+    return not any(name in inner for name in made)
 
 
 @dataclass

@@ -45,25 +45,25 @@ def _may_go(changes: Changes, name: str) -> bool:
 
 def _sketch(model: Model, tensor: TensorProto) -> object:
     """What equal tensors have in common, and few others."""
-    if not is_external(tensor):
-        bare = TensorProto()
-        bare.CopyFrom(tensor)
-        bare.ClearField("name")
-        bare.ClearField("doc_string")
-        return hashlib.blake2b(bare.SerializeToString(deterministic=True)).digest()
-    start = next(_pieces(model, tensor), b"")
+    start = next(_pieces(model, tensor), b"") if is_external(tensor) else _content(tensor)
     return tensor.data_type, tuple(tensor.dims), hashlib.blake2b(start).digest()
 
 
 def _is_same(model: Model, one: TensorProto, other: TensorProto) -> bool:
-    if not is_external(one) and not is_external(other) and one.HasField("raw_data") == other.HasField("raw_data"):
-        bare = TensorProto()
-        bare.CopyFrom(one)
-        bare.name, bare.doc_string = other.name, other.doc_string
-        return bare == other
-    if not is_external(one) or not is_external(other):
+    if is_external(one) != is_external(other):
         return False
+    if not is_external(one):
+        return _content(one) == _content(other)
     return all(mine == theirs for mine, theirs in zip_longest(_pieces(model, one), _pieces(model, other)))
+
+
+def _content(tensor: TensorProto) -> bytes:
+    """An embedded tensor without what it is called."""
+    bare = TensorProto()
+    bare.CopyFrom(tensor)
+    bare.ClearField("name")
+    bare.ClearField("doc_string")
+    return bytes(bare.SerializeToString(deterministic=True))
 
 
 def _pieces(model: Model, tensor: TensorProto) -> Iterator[bytes]:
