@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 from onnx import AttributeProto, NodeProto, TensorProto
 
@@ -36,6 +37,7 @@ def doubted(scope: Scope, nodes: Sequence[Node]) -> set[str]:
     return found
 
 
+@cache
 def is_doubted(element: int | None) -> bool:
     """Whether evaluators are known to disagree about an element type."""
     dtype = dtype_of(element) if element is not None else None

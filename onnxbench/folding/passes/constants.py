@@ -47,10 +47,12 @@ def constants(changes: Changes) -> None:
 
 
 def _is_candidate(scope: Scope, node: Node) -> bool:
+    constants = scope.constants
     made = [name for name in node.outputs if name]
-    if any(name in scope.inner_names for name in made):
-        return False  # a stored value is visible in bodies that stand before its node
-    return bool(made) and all(name in scope.constants for name in made) and not is_constant(node.proto)
+    if not made or not all(name in constants for name in made) or is_constant(node.proto):
+        return False
+    inner = scope.inner_names  # a stored value is visible in bodies that stand before its node
+    return not any(name in inner for name in made)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from itertools import zip_longest
 
@@ -26,7 +27,7 @@ def copies(changes: Changes) -> None:
     for tensor in scope.view.graph.initializer:
         if not _may_go(changes, tensor.name):
             continue
-        others = alike.setdefault((tensor.data_type, tuple(tensor.dims)), [])
+        others = alike.setdefault(_sketch(scope.model, tensor), [])
         same = next((other for other in others if _is_same(scope.model, tensor, other)), None)
         if same is None:
             others.append(tensor)
@@ -42,15 +43,27 @@ def _may_go(changes: Changes, name: str) -> bool:
     return not taken and name not in changes.renames.values() and name not in changes.renames
 
 
+def _sketch(model: Model, tensor: TensorProto) -> object:
+    """What equal tensors have in common, and few others."""
+    start = next(_pieces(model, tensor), b"") if is_external(tensor) else _content(tensor)
+    return tensor.data_type, tuple(tensor.dims), hashlib.blake2b(start).digest()
+
+
 def _is_same(model: Model, one: TensorProto, other: TensorProto) -> bool:
-    if not is_external(one) and not is_external(other) and one.HasField("raw_data") == other.HasField("raw_data"):
-        bare = TensorProto()
-        bare.CopyFrom(one)
-        bare.name, bare.doc_string = other.name, other.doc_string
-        return bare == other
-    if not is_external(one) or not is_external(other):
+    if is_external(one) != is_external(other):
         return False
+    if not is_external(one):
+        return _content(one) == _content(other)
     return all(mine == theirs for mine, theirs in zip_longest(_pieces(model, one), _pieces(model, other)))
+
+
+def _content(tensor: TensorProto) -> bytes:
+    """An embedded tensor without what it is called."""
+    bare = TensorProto()
+    bare.CopyFrom(tensor)
+    bare.ClearField("name")
+    bare.ClearField("doc_string")
+    return bytes(bare.SerializeToString(deterministic=True))
 
 
 def _pieces(model: Model, tensor: TensorProto) -> Iterator[bytes]:
