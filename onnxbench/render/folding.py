@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from onnxbench.folding.report import Folding
 
 _VERBS = {
+    "input": "removed input",
     "node": "removed",
     "rewritten": "rewritten",
     "initializer": "removed initializer",
