@@ -19,7 +19,8 @@ PER_NODE, TIMES = 1024, 2
 def too_costly(scope: Scope, sizes: Mapping[str, int], cones: Mapping[str, list[Node]], gone: set[int]) -> set[str]:
     """The values to compute as before.
 
-    Each value may take `TIMES` its share of the constants that go, and `PER_NODE` for each node that makes it.
+    Each value may take `TIMES` its share of the constants that go, and `PER_NODE` for each node that makes it, or its part
+    of a thousandth of the model.
 
     Args:
         scope: where they are stored.
@@ -33,7 +34,7 @@ def too_costly(scope: Scope, sizes: Mapping[str, int], cones: Mapping[str, list[
     costly = set()
     for name, size in sizes.items():
         worth = sum(freed[leaf] / shares[leaf] for leaf in leaves[name] if leaf in freed)
-        if size > TIMES * worth + PER_NODE * len(cones[name]):
+        if size > max(TIMES * worth + PER_NODE * len(cones[name]), scope.slack / len(sizes)):
             costly.add(name)
     return costly
 
