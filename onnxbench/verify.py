@@ -105,6 +105,8 @@ def verify(
     if drawn:
         some = ", ".join(sorted(drawn)[:3])
         return Verdict("unverified", f"what it draws at random was not compared: {some}", verdict.runs)
+    if not any(seen):
+        return Verdict("unverified", "it has no outputs", verdict.runs)
     if all(_is_void(outputs) for outputs in seen):
         return Verdict("unverified", "every output is empty or NaN on made-up inputs", verdict.runs)
     return Verdict("verified", "", verdict.runs)

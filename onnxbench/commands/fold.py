@@ -159,15 +159,17 @@ def _asked(
 ) -> FoldOptions:
     from onnxbench.commands import _parse
     from onnxbench.core.dims import parse_dims, parse_shapes
-    from onnxbench.core.nearest import not_found
-    from onnxbench.errors import UsageError
+    from onnxbench.core.nearest import nearest
+    from onnxbench.errors import UsageError, quote
     from onnxbench.folding.options import FoldOptions
     from onnxbench.folding.passes import passes
 
     known = [*(entry.name for entry in passes()), "unused"]
     for name in skip or []:
         if name not in known:
-            raise not_found("pass", name, known)
+            close = nearest(name, known)
+            hint = f"did you mean {close}?" if close else "onnxbench fold --list-passes"
+            raise UsageError("OB201", f"fold has no pass {quote(name)}", hint=hint)
     dims = parse_dims(dim or [])
     if pin and not (dims or shape):
         raise UsageError("OB201", "--pin writes sizes into the model: give them by --shape or --dim")

@@ -214,6 +214,20 @@ class GraphView:
         )
 
 
+def refuse_doubles(view: GraphView, label: str) -> None:
+    """Raise if two nodes of a graph make one value: whoever changes it would have to choose which is meant.
+
+    Raises:
+        ModelError: OB305.
+    """
+    makers: dict[str, Node] = {}
+    for node in view.nodes:
+        for name in node.outputs:
+            if name and makers.setdefault(name, node) is not node:
+                both = f"{quote(name)} is made by {makers[name].label} and by {node.label}"
+                raise ModelError("OB305", f"{label} is invalid: {both}", hint=f"onnxbench inspect {label}")
+
+
 #: Operators of ai.onnx whose results are drawn, not computed (Dropout draws in training mode).
 RANDOM = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial", "Dropout"}

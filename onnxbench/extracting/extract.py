@@ -11,7 +11,7 @@ from onnx import ModelProto, TypeProto, ValueInfoProto
 
 from onnxbench.core.border import How, home_of
 from onnxbench.core.counts import count_nodes, stored_bytes
-from onnxbench.core.graph import GraphView
+from onnxbench.core.graph import GraphView, refuse_doubles
 from onnxbench.core.model import Model
 from onnxbench.core.slimming import fatten, slim
 from onnxbench.core.subgraph import Piece, carve
@@ -58,6 +58,7 @@ def extract_model(model: Model, request: ExtractRequest, feeds: Callable[[Model]
     source = slim(model) if model.proto.ByteSize() > _HEAVY else model
     main = GraphView(source.proto, source.proto.graph)
     cut = choose(source, main, request)
+    refuse_doubles(cut.view, model.label)
     recorder = Recorder(source, feeds or _made_up, request.limits)
     typing = Typing(source, cut, request, recorder)
     typing.believe()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from onnx import ModelProto
 
 from onnxbench.core.counts import stored_bytes
+from onnxbench.core.graph import GraphView, refuse_doubles
 from onnxbench.core.model import Model
 from onnxbench.core.slimming import fatten, slim
 from onnxbench.folding.options import FoldOptions
@@ -29,9 +30,11 @@ def fold_model(
 
     Raises:
         SafetyStop: OB501 if the result is invalid, or computes something else.
+        ModelError: OB305 if two nodes make one value.
         NameNotFound: OB303, or UsageError: OB206, for sizes that do not fit the model.
     """
     options = options or FoldOptions()
+    refuse_doubles(GraphView(model.proto, model.proto.graph), model.label)
     source = slim(model)
     if options.pin:
         pin_sizes(source.proto, options.dims, options.shapes)

@@ -51,7 +51,7 @@ def verified(report: Folding) -> str:
             return "nothing to fold"
         case "verified":
             pieces = f", and {report.certificates} constants computed again" if report.certificates else ""
-            return f"verified: the same outputs in {report.runs} runs{pieces}"
+            return f"verified: the same outputs in {report.runs} run{'s' * (report.runs != 1)}{pieces}"
         case "certified":
             return f"certified: {report.certificates} constants computed again are the same; {escape(report.reason)}"
     return f"not verified: {escape(report.reason)}"

@@ -1,8 +1,11 @@
 """Inputs, outputs and overridable initializers stay what they are."""
 
 import numpy as np
+import pytest
 
-from .judging import judged, ops, outputs, random
+from onnxbench import ModelError, extract
+
+from .judging import fold, judged, model_of, ops, outputs, random
 
 X = {"x": random(2)}
 
@@ -77,3 +80,12 @@ def test_an_unused_input_and_an_input_that_is_an_output_stay():
     )
     assert [value.name for value in folded.graph.input] == ["x", "unused"]
     assert ops(folded) == ["Neg"]
+
+
+def test_a_value_that_two_nodes_make_is_refused():
+    source = "g (float[2] x) => (float[2] y) { a = Neg(x) a = Abs(x) i = Identity(a) y = Add(i, i) }"
+    with pytest.raises(ModelError, match="'a' is made by Neg that makes 'a' and by Abs that makes 'a'") as caught:
+        fold(source)
+    assert caught.value.code == "OB305"
+    with pytest.raises(ModelError, match="'a' is made by"):
+        extract(model_of(source), to=["y"])
