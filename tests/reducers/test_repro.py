@@ -114,7 +114,8 @@ def test_no_child_of_the_runtime_outlives_the_run(reduced, planted, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_during_the_confirmation_leaves_nothing(tmp_path, number):
+def test_two_interrupts_during_the_confirmation_leave_nothing(tmp_path, number):
+    """The first one waits for the result, which is nearly there; the confirmation takes a minute here."""
     (tmp_path / "slow.py").write_text(
         "import os, sys, time\n"
         "def run(model, feeds):\n"
@@ -137,6 +138,9 @@ def test_an_interrupt_during_the_confirmation_leaves_nothing(tmp_path, number):
     while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+    process.send_signal(number)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(1)
     process.send_signal(number)
     assert process.wait(30) == 128 + number
     assert not is_alive(int((tmp_path / "pid").read_text()))
