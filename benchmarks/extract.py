@@ -9,8 +9,9 @@ takes a minute for the nodes: it is run once. onnx-ir has no command and is meas
 import os
 import sys
 
-# `inspect.py` in this folder must not stand for the standard module.
-sys.path[:] = [place for place in sys.path if place != os.path.dirname(os.path.abspath(__file__))]
+# `inspect.py` in this folder must not stand for the standard module: the folder comes last.
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [*(place for place in sys.path if place != HERE), HERE]
 
 import argparse
 import contextlib
@@ -27,6 +28,7 @@ from pathlib import Path
 
 import onnx
 from onnx import TensorProto, helper
+from peak_memory import family, resident
 
 SIDE, LAYERS = 4096, 24
 UTILS = "import sys, onnx.utils; onnx.utils.extract_model(sys.argv[1], sys.argv[2], [sys.argv[3]], [sys.argv[4]])"
@@ -167,28 +169,6 @@ def measure(command: list[str]) -> tuple[float, int]:
     watcher.join()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, peak[0]
-
-
-def family(pid: int) -> list[int]:
-    found, pending = [], [pid]
-    while pending:
-        parent = pending.pop()
-        found.append(parent)
-        try:
-            tasks = Path(f"/proc/{parent}/task").iterdir()
-            pending += [int(child) for task in tasks for child in (task / "children").read_text().split()]
-        except OSError:
-            continue
-    return found
-
-
-def resident(pid: int) -> int:
-    """Bytes, pages that processes share counted once (Pss)."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,9 @@ original's outputs. Linux only.
 import os
 import sys
 
-# `inspect.py` in this folder must not stand for the standard module.
-sys.path[:] = [place for place in sys.path if place != os.path.dirname(os.path.abspath(__file__))]
+# `inspect.py` in this folder must not stand for the standard module: the folder comes last.
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [*(place for place in sys.path if place != HERE), HERE]
 
 import argparse
 import subprocess
@@ -26,6 +27,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+from peak_memory import family, resident
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 TOOLS = ("onnxbench", "polygraphy", "onnxsim", "onnxslim", "onnxscript", "ort basic")
@@ -149,28 +151,6 @@ def adopt() -> None:
             pass
     except ChildProcessError:
         pass
-
-
-def family(pid: int) -> list[int]:
-    found, pending = [], [pid]
-    while pending:
-        parent = pending.pop()
-        found.append(parent)
-        try:
-            tasks = Path(f"/proc/{parent}/task").iterdir()
-            pending += [int(child) for task in tasks for child in (task / "children").read_text().split()]
-        except OSError:
-            continue
-    return found
-
-
-def resident(pid: int) -> int:
-    """Bytes, pages that processes share counted once (Pss)."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
 
 
 def count(path: Path) -> int:

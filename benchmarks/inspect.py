@@ -7,8 +7,9 @@ alternating runs) and, for the weights, the peak of resident memory summed over 
 import os
 import sys
 
-# `inspect.py` in this folder must not stand for the standard module.
-sys.path[:] = [place for place in sys.path if place != os.path.dirname(os.path.abspath(__file__))]
+# `inspect.py` in this folder must not stand for the standard module: the folder comes last.
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [*(place for place in sys.path if place != HERE), HERE]
 
 import argparse
 import shutil
@@ -21,6 +22,7 @@ from pathlib import Path
 
 import onnx
 from onnx import TensorProto, helper
+from peak_memory import family, resident
 
 
 def main() -> None:
@@ -102,28 +104,6 @@ def measure(command: list[str]) -> tuple[float, int]:
     done.set()
     watcher.join()
     return seconds, peak[0]
-
-
-def family(pid: int) -> list[int]:
-    found, pending = [], [pid]
-    while pending:
-        parent = pending.pop()
-        found.append(parent)
-        try:
-            tasks = Path(f"/proc/{parent}/task").iterdir()
-            pending += [int(child) for task in tasks for child in (task / "children").read_text().split()]
-        except OSError:
-            continue
-    return found
-
-
-def resident(pid: int) -> int:
-    """Bytes, pages that processes share counted once (Pss)."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
 
 
 if __name__ == "__main__":
