@@ -14,7 +14,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 #: The floors of the house, top first. A module may import from its own floor and from those below.
 FLOORS = (
     {"cli", "commands", "render", "__main__"},
-    {"reducers", "inspecting", "folding", "extracting"},
+    {"reducers", "converters"},
+    {"inspecting", "folding", "extracting"},
     {"recording", "verify"},
     {"runtimes"},
     {"core"},

@@ -1,0 +1,1 @@
+"""Conversion of models between opsets, up and down."""
