@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 
+from onnx import ModelProto
+
+from onnxbench.converters import header
+from onnxbench.converters.engine import Engine
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.report import Conversion
+from onnxbench.core.graph import GraphView, refuse_doubles
 from onnxbench.core.model import Model
+from onnxbench.core.slimming import slim
 from onnxbench.verify import Feeds
 
 
@@ -24,4 +31,23 @@ def convert_model(
         ModelError: OB305 if the model is invalid (two nodes make one value, an unknown operator of ai.onnx, no opset).
         UsageError: OB201 for an opset that the installed onnx does not know.
     """
-    raise NotImplementedError
+    started = time.monotonic()
+    header.refuse_unknown(options.targets)
+    refuse_doubles(GraphView(model.proto, model.proto.graph), model.label)
+    source = slim(model)
+    report = Conversion(model.label)
+    header.describe(source, report)
+    result = ModelProto()
+    result.CopyFrom(source.proto)
+    engine = Engine(source, result, options)
+    engine.run()
+    report.nodes, report.rewrites, report.refusals = engine.nodes, engine.rewrites, engine.refusals
+    if engine.refusals:
+        report.state = "refused"
+        report.seconds = time.monotonic() - started
+        return None, report
+    header.stamp(source.proto, result, options)
+    done = Model(result, source.folder, None, source.label)
+    header.describe_result(result, report)
+    report.seconds = time.monotonic() - started
+    return done, report

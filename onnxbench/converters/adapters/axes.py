@@ -1,0 +1,105 @@
+"""Operators of which opset 11 changed no more than that axes and indices may count from the end.
+
+Sources: ai.onnx Concat-4 and 11, Flatten-9 and 11, Gather-1 and 11, Compress-9 and 11, Scan-9 and 11, OneHot-9 and 11.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onnxbench.converters import rules
+from onnxbench.converters.adapters import adapter
+from onnxbench.converters.adapters._axes import not_negative, not_negative_indices
+from onnxbench.converters.site import Site
+
+
+def _gather(site: Site) -> None:
+    axis = site.attr("axis", 0)
+    rank = site.rank(site.input(0))
+    if axis < 0 and rank is not None:
+        axis += rank
+    indices = site.value(site.input(1))
+    if axis < 0 and not (indices is not None and (indices >= 0).all()):
+        site.needed_rank(site.input(0))
+    site.node.input[1] = not_negative_indices(site, site.input(1), site.input(0), axis)
+    rules.keep(site)
+
+
+def _scan(site: Site) -> None:
+    """Axes of inputs and outputs of the Scan; those of outputs count in what the body returns, and one more."""
+    inputs, outputs = site.attr("scan_input_axes", []), site.attr("scan_output_axes", [])
+    count = site.attr("num_scan_inputs")
+    states = len(site.node.input) - count
+    if any(axis < 0 for axis in inputs):
+        given = [
+            axis if axis >= 0 else axis + site.needed_rank(site.input(states + place)) for place, axis in enumerate(inputs)
+        ]
+        site.same(scan_input_axes=given)
+        site.node.CopyFrom(site.made.pop())
+    if any(axis < 0 for axis in outputs):
+        given = [
+            axis if axis >= 0 else axis + site.needed_rank(site.output(states + place)) for place, axis in enumerate(outputs)
+        ]
+        site.same(scan_output_axes=given)
+        site.node.CopyFrom(site.made.pop())
+    rules.keep(site)
+
+
+def _one_hot(site: Site) -> None:
+    """OneHot-9 has "off" for what is negative, OneHot-11 counts it from the end."""
+    indices, depth = site.value(site.input(0)), site.value(site.input(1))
+    if indices is not None and (indices >= 0).all():
+        rules.keep(site)
+        return
+    dtype_needed = site.needed_element(site.input(0))
+    zero = site.scalar_like(0, site.input(0), "zero")
+    size = site.add("Cast", site.input(1), to=dtype_needed, wish="depth")
+    if depth is None or depth.ndim:
+        size = site.add("Reshape", size, site.const([1], "shape"), wish="depth")
+    below = site.add("Less", site.input(0), zero)
+    site.node.input[0] = site.add("Where", below, site.add("Add", site.input(0), size), site.input(0), wish="indices")
+    rules.keep(site)
+
+
+def _one_hot_up(site: Site) -> None:
+    """What is negative, and "off" for OneHot-9, must not count from the end: it is put out of range."""
+    indices = site.value(site.input(0))
+    element = site.element(site.input(0))
+    if indices is not None and (indices >= 0).all() or element in (2, 4, 12, 13):
+        rules.keep(site)
+        return
+    site.needed_element(site.input(0))
+    zero = site.scalar_like(0, site.input(0), "zero")
+    below = site.add("Less", site.input(0), zero)
+    depth = site.value(site.input(1))
+    if depth is not None:
+        beyond = site.const(int(depth.reshape(-1)[0]), "beyond", np.asarray(_numpy(site)).dtype)
+    else:
+        cast = site.add("Cast", site.input(1), to=site.needed_element(site.input(0)), wish="beyond")
+        beyond = site.add("Reshape", cast, site.const([1], "shape"), wish="beyond")
+    site.node.input[0] = site.add("Where", below, beyond, site.input(0), wish="indices")
+    rules.keep(site)
+
+
+def _numpy(site: Site) -> object:
+    from onnx import helper
+
+    return np.zeros((), helper.tensor_dtype_to_np_dtype(site.needed_element(site.input(0))))
+
+
+def _flatten(site: Site) -> None:
+    rank = site.rank(site.input(0))
+    axis = site.attr("axis", 1)
+    if axis < 0:
+        site.same(axis=axis + (rank if rank is not None else site.needed_rank(site.input(0))))
+        site.node.CopyFrom(site.made.pop())
+    rules.keep(site)
+
+
+adapter("Concat", 11, 4)(not_negative("axis"))
+adapter("Flatten", 11, 9)(_flatten)
+adapter("Compress", 11, 9)(not_negative("axis"))
+adapter("Gather", 11, 1)(_gather)
+adapter("Scan", 11, 9)(_scan)
+adapter("OneHot", 9, 11)(_one_hot_up)
+adapter("OneHot", 11, 9)(_one_hot)

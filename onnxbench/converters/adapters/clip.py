@@ -1,0 +1,74 @@
+"""Clip: bounds are attributes before 11, inputs since; the older ones have defaults, so that infinity is clipped too.
+
+Sources: ai.onnx Clip-6 (defaults are the lowest and highest float32), 11, 12 (integers), 13.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from onnxbench.converters import rules
+from onnxbench.converters.adapters import adapter
+from onnxbench.converters.site import Site
+
+_FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
+
+
+def _up(site: Site) -> None:
+    x = site.input(0)
+    bounds = [_bound(site, name) for name in ("min", "max")]
+    site.same([x, *bounds], drop=("min", "max"))
+
+
+def _bound(site: Site, name: str) -> str:
+    element = site.needed_element(site.input(0))
+    dtype = helper.tensor_dtype_to_np_dtype(element)
+    if not site.has(name) and element == TensorProto.FLOAT16:
+        return ""  # the default lies beyond every number of the type
+    if site.has(name) and element == TensorProto.FLOAT:
+        return site.from_attribute(name, name, np.float32)
+    with np.errstate(over="ignore"):
+        return site.const(site.attr(name), name, dtype)
+
+
+def _down(site: Site) -> None:
+    x = site.input(0)
+    given: dict[str, float] = {}
+    for place, name, nothing in ((1, "min", -np.inf), (2, "max", np.inf)):
+        value = site.value(site.input(place)) if site.input(place) else np.asarray(nothing)
+        if value is None:
+            _at_run_time(site, x)
+            return
+        given[name] = float(value.reshape(-1)[0]) if value.size else nothing
+    site.same([x], **given)
+
+
+def _at_run_time(site: Site, x: str) -> None:
+    if site.opset < 8:
+        site.refuse("bounds would have to be attributes, and they are only known at run time")
+    low, high = site.input(1), site.input(2)
+    raised = site.add("Max", x, low) if low and high else x
+    if not high:
+        site.put("Max", [x, low])
+    else:
+        site.put("Min", [raised, high])
+
+
+def _whole_numbers(site: Site) -> None:
+    """Clip-11 takes no integers: comparisons and choices do (Less-9, Where-9)."""
+    x, low, high = site.input(0), site.input(1), site.input(2)
+    if site.needed_element(x) in _FLOATS:
+        rules.keep(site)
+        return
+    current = x
+    if low:
+        current = site.add("Where", site.add("Less", x, low), low, x)
+    if high:
+        current = site.add("Where", site.add("Greater", current, high), high, current)
+    site.put("Identity", [current])
+
+
+adapter("Clip", 6, 11)(_up)
+adapter("Clip", 11, 6)(_down)
+adapter("Clip", 12, 11)(_whole_numbers)

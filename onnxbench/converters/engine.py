@@ -1,0 +1,340 @@
+"""Take each node of a model from one opset to another, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
+
+from onnxbench.converters import expand, rules, schemas
+from onnxbench.converters.adapters import adapter_of, experiment_of, why_impossible
+from onnxbench.converters.facts import Facts
+from onnxbench.converters.options import ConvertOptions
+from onnxbench.converters.places import Places
+from onnxbench.converters.report import Refusal, Rewrite
+from onnxbench.converters.site import Open, Refused, Site, Storage
+from onnxbench.core.attributes import subgraphs
+from onnxbench.core.graph import call_key, plain_domain
+from onnxbench.core.hoist import every_name
+from onnxbench.core.model import Model
+from onnxbench.errors import escape, quote
+from onnxbench.folding import stored
+from onnxbench.folding.changes import set_nodes
+
+#: More steps than any node takes: every operator has fewer versions.
+_MOST_STEPS = 400
+
+
+@dataclass
+class Rewritten:
+    """A node and what took its place, for its certificate.
+
+    Attributes:
+        place: the graph or function, by its way from the model.
+        index: of the node in the source.
+        made: the new nodes; the opset they are valid at is the target's.
+        facts: of the graph.
+    """
+
+    before: NodeProto
+    after: list[NodeProto]
+    opsets: tuple[int, int]
+    facts: Facts
+    constants: dict[str, object]
+    entry: Rewrite
+
+
+@dataclass
+class Engine:
+    """One conversion.
+
+    Attributes:
+        source: the model as it stands; facts come from it.
+        result: a copy of its protobuf, changed in place.
+        options: what is asked.
+    """
+
+    source: Model
+    result: ModelProto
+    options: ConvertOptions
+    rewrites: list[Rewrite] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    rewritten: list[Rewritten] = field(default_factory=list)
+    nodes: int = 0
+
+    def run(self) -> None:
+        """Convert every graph, body, function and training graph; what is refused stays as it is."""
+        places = Places(self.source, self.options)
+        main = self.source.proto.graph
+        self._graph(main, self.result.graph, places.main(), "", places.opsets)
+        for function, copy in zip(self.source.proto.functions, self.result.functions, strict=True):
+            where = f"function {function.name}"
+            self._holder(function.node, copy, places.function(function), where, places.opsets_of(function))
+        for number, (info, copied) in enumerate(
+            zip(self.source.proto.training_info, self.result.training_info, strict=True)
+        ):
+            for name in ("initialization", "algorithm"):
+                graph = getattr(info, name)
+                where = f"training_info[{number}].{name}"
+                self._graph(graph, getattr(copied, name), places.training(graph, name), where, places.opsets)
+
+    def _graph(
+        self, graph: GraphProto, copy: GraphProto, facts: Facts, where: str, opsets: dict[str, int]
+    ) -> None:
+        self._holder(graph.node, copy, facts, where, opsets)
+
+    def _holder(
+        self,
+        nodes: Sequence[NodeProto],
+        holder: GraphProto | FunctionProto,
+        facts: Facts,
+        where: str,
+        opsets: dict[str, int],
+    ) -> None:
+        """Convert the nodes of a graph or function; `holder` is where the results go."""
+        storage = self._storage(holder)
+        made: list[NodeProto] = []
+        changed = False
+        for index, (node, copy) in enumerate(zip(nodes, holder.node, strict=True)):
+            self.nodes += 1
+            if node.attribute:
+                for (label, body), (_, target) in zip(subgraphs(node), subgraphs(copy), strict=True):
+                    inner = f"{where}/{_label(node)}:{label}" if where else f"{_label(node)}:{label}"
+                    self._graph(body, target, Places.body(facts, index, label), inner, opsets)
+            converted = self._node(node, copy, index, facts, storage, where, opsets)
+            if converted is None:
+                made.append(copy)
+            else:
+                made += converted
+                changed = True
+        if changed or storage.tensors:
+            constants = storage.tensors
+            if storage.as_initializers and isinstance(holder, GraphProto):
+                set_nodes(holder, made)
+                holder.initializer.extend(constants.values())
+            else:
+                front = [stored.node(tensor, name) for name, tensor in constants.items()]
+                set_nodes(holder, [*front, *made])
+
+    def _storage(self, holder: GraphProto | FunctionProto) -> Storage:
+        as_initializers = isinstance(holder, GraphProto) and self.result.ir_version >= 4
+        return Storage(as_initializers, self._names)
+
+    @cached_property
+    def _names(self) -> _Names:
+        return _Names(lambda: _every_name(self.source.proto))
+
+    def _node(
+        self,
+        node: NodeProto,
+        copy: NodeProto,
+        index: int,
+        facts: Facts,
+        storage: Storage,
+        where: str,
+        opsets: dict[str, int],
+    ) -> list[NodeProto] | None:
+        """What takes a node's place; None if it stays as it is, or is refused."""
+        domain = plain_domain(node.domain)
+        start, end = opsets.get(domain), self.options.targets.get(domain)
+        if end is None or start is None or call_key(node) in self._functions:
+            return None
+        wanted = node.op_type in self.options.expand
+        if start == end and not wanted:
+            return None
+        version = schemas.schema(domain, node.op_type, start)
+        if version is None and not _is_experiment(domain, node.op_type, start):
+            reason = f"opset {start} has no operator {quote(node.op_type)}"
+            self._refuse(node, where, f"{node.op_type} {start} to {end}", reason)
+            return None
+        if version is not None and not wanted and schemas.step(domain, node.op_type, start, end) is None:
+            return None
+        before = len(storage.tensors)
+        path = _Path(node.op_type, [])
+        try:
+            made = self._walk(copy, start, end, facts, storage, path, index)
+        except Refused as error:
+            _forget(storage, before)
+            self._refuse(node, where, path.step, escape(str(error)))
+            return None
+        if len(made) == 1 and made[0].SerializeToString(deterministic=True) == copy.SerializeToString(deterministic=True):
+            return None
+        results = tuple(inner.op_type for inner in made)
+        entry = Rewrite(_label(node), node.op_type, where, tuple(path.taken), results)
+        self.rewrites.append(entry)
+        self.rewritten.append(Rewritten(node, made, (start, end), facts, dict(storage.tensors), entry))
+        return made
+
+    def _walk(
+        self, node: NodeProto, start: int, end: int, facts: Facts, storage: Storage, path: _Path, index: int
+    ) -> list[NodeProto]:
+        """Take a node, and what comes in its place, to the end."""
+        try:
+            return self._steps(node, start, end, facts, storage, path)
+        except Open:
+            bound = facts.bound(index)
+            if bound is None:
+                raise
+            path.taken.clear()
+            copy = NodeProto()
+            copy.CopyFrom(bound)
+            return self._steps(copy, start, end, facts, storage, path)
+
+    def _steps(
+        self, node: NodeProto, start: int, end: int, facts: Facts, storage: Storage, path: _Path
+    ) -> list[NodeProto]:
+        done: list[NodeProto] = []
+        pending = [(node, start)]
+        steps = 0
+        if node.op_type in self.options.expand:
+            pending = self._expanded(node, start, facts, storage, path)
+        while pending:
+            current, at = pending.pop()
+            domain = plain_domain(current.domain)
+            if schemas.schema(domain, current.op_type, at) is None:
+                pending += self._succeeded(current, at, end, facts, storage, path)
+                continue
+            step = schemas.step(domain, current.op_type, at, end)
+            if step is None:
+                done.append(current)
+                continue
+            steps += 1
+            assert steps < _MOST_STEPS, f"{node.op_type} goes in circles"
+            path.step = step.sentence()
+            site = Site(current, step, end, facts, storage)
+            valid_at = self._step(site)
+            plain = len(site.made) == 1 and site.made[0].SerializeToString() == current.SerializeToString()
+            if not plain:
+                path.taken.append(path.step)
+            pending += [(made, valid_at) for made in reversed(site.made)]
+        return done
+
+    def _succeeded(
+        self, node: NodeProto, start: int, end: int, facts: Facts, storage: Storage, path: _Path
+    ) -> list[tuple[NodeProto, int]]:
+        """What takes the place of an operator that was an experiment."""
+        known = experiment_of(node.op_type)
+        if known is None or plain_domain(node.domain) or known[0] <= start:
+            raise Refused(f"opset {start} has no operator {node.op_type}")
+        opset, successor = known
+        path.step = f"{node.op_type} (experimental) to {opset}"
+        if end < opset:
+            raise Refused(f"what takes its place came with opset {opset}")
+        site = Site(node, schemas.experimental(node.op_type, opset), end, facts, storage)
+        successor(site)
+        path.taken.append(path.step)
+        return [(made, opset) for made in reversed(site.made)]
+
+    def _step(self, site: Site) -> int:
+        """Let one step happen; the opset at which the new nodes are valid."""
+        adapter = adapter_of(site.step.key)
+        if adapter is not None:
+            adapter(site)
+            return site.valid_at
+        reason = why_impossible(site.step.key)
+        if reason is not None:
+            site.refuse(reason)
+        if site.step.new is None or site.step.new.deprecated:
+            return self._by_body(site)
+        rules.keep(site)
+        return site.opset
+
+    def _by_body(self, site: Site) -> int:
+        body = expand.body_of(site.node, site.step.old, site.before, site.facts)
+        if body is None:
+            rules.keep(site)
+            raise AssertionError("a step below the introduction is refused")
+        nodes, opset = expand.inlined(site.node, body, site.storage.fresh)
+        site.made += nodes
+        return self._note(nodes, opset, site.facts)
+
+    def _note(self, nodes: Iterable[NodeProto], opset: int, facts: Facts) -> int:
+        from onnxbench.converters.guess import known_of
+
+        for node in nodes:
+            facts.made.update(known_of(node, opset, facts))
+        return opset
+
+    def _expanded(
+        self, node: NodeProto, start: int, facts: Facts, storage: Storage, path: _Path
+    ) -> list[tuple[NodeProto, int]]:
+        version = schemas.schema(plain_domain(node.domain), node.op_type, start)
+        body = expand.body_of(node, version, start, facts) if version is not None else None
+        path.step = f"{node.op_type} expanded"
+        if body is None:
+            raise Refused(f"the specification of {node.op_type} at opset {start} gives no function body for it")
+        nodes, opset = expand.inlined(node, body, storage.fresh)
+        self._note(nodes, opset, facts)
+        path.taken.append(path.step)
+        return [(inner, opset) for inner in reversed(nodes)]
+
+    @cached_property
+    def _functions(self) -> set[tuple[str, str, str]]:
+        return {(plain_domain(f.domain), f.name, f.overload) for f in self.source.proto.functions}
+
+    def _refuse(self, node: NodeProto, where: str, step: str, reason: str) -> None:
+        self.refusals.append(Refusal(_label(node), node.op_type, where, step, reason))
+
+
+@dataclass
+class _Path:
+    """The step that a node is at, and those it has taken."""
+
+    step: str
+    taken: list[str]
+
+
+class _Names(set[str]):
+    """Names in use, collected when the first new one is asked for."""
+
+    def __init__(self, collect: Callable[[], Iterable[str]]) -> None:
+        super().__init__()
+        self._collect: Callable[[], Iterable[str]] | None = collect
+
+    def __contains__(self, name: object) -> bool:
+        if self._collect is not None:
+            collect, self._collect = self._collect, None
+            self.update(collect())
+        return super().__contains__(name)
+
+
+def _every_name(model: ModelProto) -> Iterable[str]:
+    graphs = [model.graph]
+    graphs += [graph for info in model.training_info for graph in (info.initialization, info.algorithm)]
+    for graph in graphs:
+        yield from every_name(graph)
+        yield from _node_names(graph.node)
+        yield from (value.name for value in graph.value_info)
+    for function in model.functions:
+        body = GraphProto()
+        body.node.extend(function.node)
+        yield from every_name(body)
+        yield from (*function.input, *function.output)
+        yield from _node_names(function.node)
+
+
+def _node_names(nodes: Iterable[NodeProto]) -> Iterable[str]:
+    for node in nodes:
+        yield node.name
+        for _, body in subgraphs(node):
+            yield from _node_names(body.node)
+
+
+def _forget(storage: Storage, count: int) -> None:
+    """Constants of a node that was refused in the end."""
+    for name in list(storage.tensors)[count:]:
+        del storage.tensors[name]
+    storage.forget()
+
+
+def _is_experiment(domain: str, op: str, opset: int) -> bool:
+    known = experiment_of(op) if not domain else None
+    return known is not None and opset < known[0]
+
+
+def _label(node: NodeProto) -> str:
+    if node.name:
+        return f"{quote(node.name)} ({node.op_type})"
+    return f"{node.op_type} that makes {quote(node.output[0]) if node.output else 'nothing'}"

@@ -1,0 +1,106 @@
+"""Put the function body that an operator's specification gives in a node's place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from onnx import FunctionProto, NodeProto, TypeProto
+from onnx.defs import OpSchema
+
+from onnxbench.converters.facts import Facts
+from onnxbench.core.attributes import bind
+from onnxbench.core.graph import opset_imports
+from onnxbench.core.hoist import defined_names, renamed
+from onnxbench.core.attributes import subgraphs
+
+
+def body_of(node: NodeProto, version: OpSchema, opset: int, facts: Facts) -> FunctionProto | None:
+    """The body of an operator for one node, at the newest opset up to the one given that has one; else at the oldest.
+
+    Some bodies depend on attributes and element types of the node (ONNX, "Context-dependent functions").
+    """
+    function = _plain_body(version, opset)
+    if function is None:
+        function = _built_body(node, version, opset, facts)
+    if function is None or not function.node:
+        return None
+    for name, attribute in version.attributes.items():
+        if attribute.default_value.name and name in function.attribute:
+            function.attribute_proto.add().CopyFrom(attribute.default_value)
+    return function
+
+
+def _plain_body(version: OpSchema, opset: int) -> FunctionProto | None:
+    chosen = _chosen(list(version.function_opset_versions), opset)
+    if chosen is None:
+        return None
+    data = version.get_function_with_opset_version(chosen)
+    return FunctionProto.FromString(data) if data else None
+
+
+def _built_body(node: NodeProto, version: OpSchema, opset: int, facts: Facts) -> FunctionProto | None:
+    chosen = _chosen(list(version.context_dependent_function_opset_versions), opset)
+    if chosen is None:
+        return None
+    types = [_type(facts, name).SerializeToString() for name in node.input]
+    try:
+        data = version.get_context_dependent_function_with_opset_version(chosen, node.SerializeToString(), types)
+    except Exception:  # onnx raises several of its own for a node that it cannot build a body for
+        return None
+    return FunctionProto.FromString(data) if data else None
+
+
+def _chosen(versions: list[int], opset: int) -> int | None:
+    if not versions:
+        return None
+    return max((version for version in versions if version <= opset), default=min(versions))
+
+
+def _type(facts: Facts, name: str) -> TypeProto:
+    kind = TypeProto()
+    element = facts.element(name) if name else None
+    if element is not None:
+        kind.tensor_type.elem_type = element
+        dims = facts.dims(name)
+        if dims is not None:
+            kind.tensor_type.shape.SetInParent()
+            for dim in dims:
+                entry = kind.tensor_type.shape.dim.add()
+                if dim is not None:
+                    entry.dim_value = dim
+    return kind
+
+
+def inlined(node: NodeProto, function: FunctionProto, fresh: Callable[[str], str]) -> tuple[list[NodeProto], int]:
+    """The nodes of a body with the names of the call, new ones for what is inside, and the opset they are valid at."""
+    names = {"": ""}
+    for formal, actual in zip(function.input, [*node.input, *[""] * len(function.input)], strict=False):
+        names[formal] = actual
+    for formal, actual in zip(function.output, node.output, strict=False):
+        if actual:
+            names[formal] = actual
+    base = node.output[0] if node.output and node.output[0] else node.name or node.op_type
+    nodes = bind(function, node)
+    for inner in nodes:
+        for name in _made(inner):
+            if name and name not in names:
+                names[name] = fresh(f"{base}_{name}")
+    made = [_within(inner, names) for inner in nodes]
+    for inner in made:
+        if node.name:
+            inner.name = fresh(f"{node.name}_{inner.op_type.lower()}")
+    return made, opset_imports(function.opset_import).get("", 0)
+
+
+def _made(node: NodeProto) -> list[str]:
+    return list(node.output)
+
+
+def _within(node: NodeProto, names: dict[str, str]) -> NodeProto:
+    """A node of a body under other names; what its own bodies define keeps its names unless they would be taken."""
+    copy = renamed(node, names)
+    taken = set(names.values())
+    for _, graph in subgraphs(copy):
+        clash = {name for name in defined_names(graph) if name in taken}
+        assert not clash, f"a body of {node.op_type} defines {clash}"
+    return copy

@@ -1,0 +1,206 @@
+"""What is known of the values of one graph, asked for by adapters and found out only then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from onnx import NodeProto
+
+from onnxbench.converters.schemas import spelled, type_text
+from onnxbench.core.graph import GraphView, Node
+from onnxbench.core.values import Array
+from onnxbench.folding.evaluate import Evaluator
+from onnxbench.folding.scope import Scope
+
+Dims = tuple[int | None, ...]
+_T = TypeVar("_T")
+
+
+@dataclass(slots=True)
+class Known:
+    """Facts of a value that an adapter made; what is None is not known."""
+
+    element: int | None = None
+    rank: int | None = None
+    dims: Dims | None = None
+    value: Array | None = None
+
+
+@dataclass
+class Facts:
+    """What is known of the values of a graph, or of a function in all its calls together.
+
+    Attributes:
+        places: gives the graph once for each way to reach it: a function has one for each call, and what is known of it is
+            what all agree on.
+        made: facts of values that adapters made.
+    """
+
+    places: Callable[[], Sequence[Scope]]
+    made: dict[str, Known] = field(default_factory=dict)
+    _values: dict[str, Array | None] = field(default_factory=dict)
+
+    @cached_property
+    def scopes(self) -> Sequence[Scope]:
+        return self.places()
+
+    def element(self, name: str) -> int | None:
+        """The element type of a tensor."""
+        if name in self.made:
+            return self.made[name].element
+        return self._agreed(lambda scope: _element(scope, name))
+
+    def kind(self, name: str) -> str | None:
+        """The type of a value as schemas spell it, "seq(tensor(float))"; None if it is not known."""
+        if name in self.made:
+            element = self.made[name].element
+            return None if element is None else type_text(element)
+        return self._agreed(lambda scope: _kind(scope, name))
+
+    def rank(self, name: str) -> int | None:
+        """The number of dims of a tensor."""
+        known = self.made.get(name)
+        if known is not None and known.rank is not None:
+            return known.rank
+        dims = self.dims(name)
+        return None if dims is None else len(dims)
+
+    def dims(self, name: str) -> Dims | None:
+        """The dims of a tensor; None for each that is not a number."""
+        if name in self.made:
+            return self.made[name].dims
+        found = [_dims(scope, name) for scope in self.scopes]
+        if not found or any(dims is None for dims in found):
+            return None
+        known = [dims for dims in found if dims is not None]
+        if len({len(dims) for dims in known}) != 1:
+            return None
+        return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*known, strict=True))
+
+    def value(self, name: str) -> Array | None:
+        """The value of a tensor that is the same in every run."""
+        if name in self.made:
+            return self.made[name].value
+        if name not in self._values:
+            found = [_value(scope, name) for scope in self.scopes]
+            same = bool(found) and all(_is_same(found[0], other) for other in found)
+            self._values[name] = found[0] if same else None
+        return self._values[name]
+
+    def bound(self, index: int) -> NodeProto | None:
+        """A node of a function with the attributes of its calls, if all give it the same."""
+        nodes = [scope.view.nodes[index].proto for scope in self.scopes if index < len(scope.view.nodes)]
+        if not nodes or any(node.SerializeToString() != nodes[0].SerializeToString() for node in nodes):
+            return None
+        return nodes[0]
+
+    def _agreed(self, ask: Callable[[Scope], _T | None]) -> _T | None:
+        found = {ask(scope) for scope in self.scopes}
+        return found.pop() if len(found) == 1 else None
+
+
+def _element(scope: Scope, name: str) -> int | None:
+    view: GraphView | None = scope.view
+    while view is not None:
+        if name in view.initializers:
+            return view.initializers[name].data_type
+        declared = view.types.get(name)
+        if declared is not None and declared.tensor_type.elem_type:
+            return declared.tensor_type.elem_type
+        if view.defines(name) or view.isolated:
+            break
+        view = view.parent
+    return scope.shapes.element(name)
+
+
+def _kind(scope: Scope, name: str) -> str | None:
+    element = _element(scope, name)
+    if element is not None:
+        return type_text(element)
+    found = scope.shapes.type(name)
+    return None if found is None else spelled(found)
+
+
+def _dims(scope: Scope, name: str) -> Dims | None:
+    view: GraphView | None = scope.view
+    while view is not None:
+        if name in view.initializers:
+            return tuple(view.initializers[name].dims)
+        declared = view.types.get(name)
+        if declared is not None and declared.tensor_type.HasField("shape"):
+            sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in declared.tensor_type.shape.dim]
+            if None not in sizes:
+                return tuple(sizes)
+            break
+        if view.defines(name) or view.isolated:
+            break
+        view = view.parent
+    found = scope.shapes.dims(name)
+    return None if found is None else tuple(dim if isinstance(dim, int) else None for dim in found)
+
+
+def _value(scope: Scope, name: str) -> Array | None:
+    if name in scope.constants:
+        stored = scope.value(name)
+        return stored if stored is not None else _computed(scope, name)
+    view = scope.view
+    if view.isolated and name in view.inputs and view.owner is not None and view.parent is not None:
+        place = list(view.inputs).index(name)
+        if place >= len(view.owner.proto.input):
+            return None
+        return _value(_outer(scope, view.parent), view.owner.proto.input[place])
+    if not view.isolated and view.parent is not None and not view.defines(name):
+        return _value(_outer(scope, view.parent), name)
+    return _from_shapes(scope, name)
+
+
+def _outer(scope: Scope, view: GraphView) -> Scope:
+    return Scope(scope.model, view, scope.known, scope.options)
+
+
+def _computed(scope: Scope, name: str) -> Array | None:
+    """A constant that nodes compute."""
+    view = scope.view
+    if name not in view.producer:
+        tensor = view.initializers.get(name)
+        if tensor is None or len(tensor.dims) > 1:
+            return None
+        from onnxbench.core.weights import array
+
+        return array(scope.model, tensor)
+    found = Evaluator(scope).run(_cone(view, name), [name]).get(name)
+    return found if isinstance(found, np.ndarray) else None
+
+
+def _cone(view: GraphView, name: str) -> list[Node]:
+    wanted: set[int] = set()
+    pending = [view.producer[name]]
+    while pending:
+        node = pending.pop()
+        if node.index not in wanted:
+            wanted.add(node.index)
+            pending.extend(view.producer[inner] for inner in node.inputs if inner in view.producer)
+    return [node for node in view.order if node.index in wanted]
+
+
+def _from_shapes(scope: Scope, name: str) -> Array | None:
+    """What is constant through shapes: the size of a tensor whose dims are numbers."""
+    data = scope.shapes.data(name)
+    if data is None or not all(isinstance(element, int) for element in data):
+        return None
+    dims, element = scope.shapes.dims(name), scope.shapes.element(name)
+    if dims is None or element is None or not all(isinstance(dim, int) for dim in dims):
+        return None
+    from onnx import helper
+
+    return np.array(data, helper.tensor_dtype_to_np_dtype(element)).reshape([int(str(dim)) for dim in dims])
+
+
+def _is_same(one: Array | None, other: Array | None) -> bool:
+    if one is None or other is None:
+        return False
+    return one.dtype == other.dtype and one.shape == other.shape and bool(np.array_equal(one, other))
