@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from onnx import NodeProto
@@ -46,12 +46,14 @@ class Verdict:
         reason: why not verified, in a sentence.
         runs: how often both were run and compared.
         differences: of the first run that differs.
+        moved: whether any output ever changed while inputs of one shape did; true if that was not tried.
     """
 
     state: State
     reason: str = ""
     runs: int = 0
     differences: Sequence[Difference] = field(default_factory=list)
+    moved: bool = True
 
 
 def verify(
@@ -62,6 +64,7 @@ def verify(
     runtimes: Sequence[Runtime] | None = None,
     tolerance: Tolerance | None = None,
     limits: Limits | None = None,
+    needs_kernels: bool = True,
 ) -> Verdict:
     """Run two models of the same interface on the same inputs.
 
@@ -74,6 +77,7 @@ def verify(
         runtimes: the first that runs `before` runs both; ONNX Runtime without optimizations, then the reference.
         tolerance: what may differ.
         limits: of each run.
+        needs_kernels: whether a result that the runtime has no kernels for is a mismatch, or only not verified.
     """
     runtimes = runtimes if runtimes is not None else [find("onnxruntime:opt=disable"), find("reference")]
     tolerance, limits = tolerance or Tolerance(), limits or Limits()
@@ -91,6 +95,8 @@ def verify(
         runtime, want = ran
         outcome = runtime.run(after, feeds, limits=limits)
         verdict.runs += 1
+        if outcome.kind == "unsupported" and not needs_kernels:
+            return Verdict("unverified", f"the result {outcome.sentence()} on {runtime}", verdict.runs)
         if not outcome.ok:
             return Verdict("mismatch", f"the result {outcome.sentence()} on {runtime}", verdict.runs)
         differences = [d for d in differ_all(want, outcome.outputs, tolerance) if d.name not in drawn]
@@ -109,7 +115,27 @@ def verify(
         return Verdict("unverified", "it has no outputs", verdict.runs)
     if all(_is_void(outputs) for outputs in seen):
         return Verdict("unverified", "every output is empty or NaN on made-up inputs", verdict.runs)
-    return Verdict("verified", "", verdict.runs)
+    return Verdict("verified", "", verdict.runs, moved=_moved(seen))
+
+
+def _moved(seen: Sequence[Mapping[str, Value]]) -> bool:
+    """Whether runs of one output shape gave more than one answer; true if there was only one of them."""
+    by_shape: dict[str, set[bytes]] = {}
+    for outputs in seen:
+        tensors = [value for value in outputs.values() if isinstance(value, np.ndarray)]
+        shapes = str(_shapes(outputs))
+        by_shape.setdefault(shapes, set()).add(b"".join(_bytes(value) for value in tensors))
+    runs = {shapes: sum(str(_shapes(outputs)) == shapes for outputs in seen) for shapes in by_shape}
+    tried = [shapes for shapes, count in runs.items() if count > 1]
+    return not tried or any(len(by_shape[shapes]) > 1 for shapes in tried)
+
+
+def _shapes(outputs: Mapping[str, Value]) -> list[tuple[int, ...]]:
+    return [value.shape for value in outputs.values() if isinstance(value, np.ndarray)]
+
+
+def _bytes(value: np.ndarray[Any, Any]) -> bytes:
+    return repr(value.tolist()).encode() if value.dtype == object else value.tobytes()
 
 
 def drawn_outputs(model: Model) -> frozenset[str]:

@@ -11,6 +11,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 from onnxbench.converters import expand, rules, schemas
 from onnxbench.converters.adapters import adapter_of, experiment_of, why_impossible
 from onnxbench.converters.facts import Facts
+from onnxbench.converters.forms import Rewritten
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.places import Places
 from onnxbench.converters.report import Refusal, Rewrite
@@ -25,25 +26,6 @@ from onnxbench.folding.changes import set_nodes
 
 #: More steps than any node takes: every operator has fewer versions.
 _MOST_STEPS = 400
-
-
-@dataclass
-class Rewritten:
-    """A node and what took its place, for its certificate.
-
-    Attributes:
-        place: the graph or function, by its way from the model.
-        index: of the node in the source.
-        made: the new nodes; the opset they are valid at is the target's.
-        facts: of the graph.
-    """
-
-    before: NodeProto
-    after: list[NodeProto]
-    opsets: tuple[int, int]
-    facts: Facts
-    constants: dict[str, object]
-    entry: Rewrite
 
 
 @dataclass
@@ -164,7 +146,7 @@ class Engine:
         results = tuple(inner.op_type for inner in made)
         entry = Rewrite(_label(node), node.op_type, where, tuple(path.taken), results)
         self.rewrites.append(entry)
-        self.rewritten.append(Rewritten(node, made, (start, end), facts, dict(storage.tensors), entry))
+        self.rewritten.append(Rewritten(node, made, (start, end), facts, storage.tensors, index))
         return made
 
     def _walk(

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
-from onnx import NodeProto
+from onnx import NodeProto, TypeProto
 
 from onnxbench.converters.schemas import spelled, type_text
 from onnxbench.core.graph import GraphView, Node
@@ -90,6 +90,16 @@ class Facts:
             same = bool(found) and all(_is_same(found[0], other) for other in found)
             self._values[name] = found[0] if same else None
         return self._values[name]
+
+    def whole_type(self, name: str) -> TypeProto | None:
+        """The type of a value that is no tensor, if all places agree on it."""
+        return self.scopes[0].shapes.type(name) if len(self.scopes) == 1 else None
+
+    def is_stored(self, name: str) -> bool:
+        """Whether a value is a constant that the model holds, or that an adapter has looked at."""
+        if self._values.get(name) is not None:
+            return True
+        return bool(self.scopes) and all(name in scope.constants and scope.value(name) is not None for scope in self.scopes)
 
     def bound(self, index: int) -> NodeProto | None:
         """A node of a function with the attributes of its calls, if all give it the same."""

@@ -11,7 +11,7 @@ from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.report import Conversion
 from onnxbench.core.graph import opset_imports, plain_domain
 from onnxbench.core.model import Model
-from onnxbench.errors import UsageError
+from onnxbench.errors import ModelError, UsageError, quote
 
 
 def refuse_unknown(targets: Mapping[str, int]) -> None:
@@ -23,6 +23,24 @@ def refuse_unknown(targets: Mapping[str, int]) -> None:
             raise UsageError("OB201", f"onnxbench converts ai.onnx and ai.onnx.ml, not {name}")
         if not 1 <= version <= newest:
             raise UsageError("OB201", f"the installed onnx knows opsets 1 to {newest} of {name}, not {version}")
+
+
+def refuse_unclear(model: Model) -> None:
+    """Raise OB305 for a model that does not say, or says twice, which opset its nodes of ai.onnx are of."""
+    proto = model.proto
+    versions: dict[str, set[int]] = {}
+    for entry in proto.opset_import:
+        versions.setdefault(plain_domain(entry.domain), set()).add(entry.version)
+    for domain, found in versions.items():
+        if len(found) > 1:
+            both = " and ".join(map(str, sorted(found)))
+            raise ModelError("OB305", f"{model.label} imports {domain or 'ai.onnx'} as {both}: it has to be one")
+    if "" not in versions and proto.ir_version >= 3:
+        for node in proto.graph.node:
+            if plain_domain(node.domain) == "":
+                hint = "write the opset_import that the model was made for"
+                text = f"{model.label} has nodes of ai.onnx ({quote(node.op_type)}) and does not say of which opset"
+                raise ModelError("OB305", text, hint=hint)
 
 
 def spelled(opsets: Mapping[str, int]) -> dict[str, int]:

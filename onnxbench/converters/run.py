@@ -10,8 +10,9 @@ from onnx import ModelProto
 from onnxbench.converters import header
 from onnxbench.converters.engine import Engine
 from onnxbench.converters.options import ConvertOptions
+from onnxbench.converters.proof import prove
 from onnxbench.converters.report import Conversion
-from onnxbench.core.graph import GraphView, refuse_doubles
+from onnxbench.core.graph import GraphView, plain_domain, refuse_doubles
 from onnxbench.core.model import Model
 from onnxbench.core.slimming import slim
 from onnxbench.verify import Feeds
@@ -34,9 +35,14 @@ def convert_model(
     started = time.monotonic()
     header.refuse_unknown(options.targets)
     refuse_doubles(GraphView(model.proto, model.proto.graph), model.label)
+    header.refuse_unclear(model)
     source = slim(model)
     report = Conversion(model.label)
     header.describe(source, report)
+    if _stays(source, options):
+        report.state, report.after, report.ir_after = "unchanged", report.before, report.ir_before
+        report.seconds = time.monotonic() - started
+        return model, report
     result = ModelProto()
     result.CopyFrom(source.proto)
     engine = Engine(source, result, options)
@@ -49,5 +55,21 @@ def convert_model(
     header.stamp(source.proto, result, options)
     done = Model(result, source.folder, None, source.label)
     header.describe_result(result, report)
+    if options.verify:
+        prove(source, done, engine.rewritten, report, options, feeds)
+    else:
+        report.reason = "verification is off"
     report.seconds = time.monotonic() - started
-    return done, report
+    return (None if report.state == "mismatch" else done), report
+
+
+def _stays(model: Model, options: ConvertOptions) -> bool:
+    """Whether there is nothing to do."""
+    proto = model.proto
+    groups = [proto.opset_import, *(function.opset_import for function in proto.functions)]
+    versions = [(options.targets.get(plain_domain(e.domain), e.version), e.version) for group in groups for e in group]
+    if options.expand or options.ir not in (None, proto.ir_version):
+        return False
+    if options.at_least:
+        return all(version >= target for target, version in versions)
+    return all(version == target for target, version in versions)

@@ -1,0 +1,168 @@
+"""Local certificates: every rewritten node, old form against new form, alone, on made-up inputs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+from onnx import ModelProto
+
+from onnxbench.converters.forms import Forms, Rewritten, forms
+from onnxbench.converters.report import Certificate, Rewrite
+from onnxbench.converters.written import read, written
+from onnxbench.core.compare import Tolerance, differ_all
+from onnxbench.core.feeds import generate
+from onnxbench.core.graph import GraphView
+from onnxbench.core.model import Model
+from onnxbench.core.values import Value, is_float
+from onnxbench.errors import BenchError
+from onnxbench.runtimes.base import Limits, Runtime
+from onnxbench.runtimes.find import find
+from onnxbench.runtimes.outcome import Outcome
+from onnxbench.verify import drawn_outputs
+
+#: Sizes for dims that are not known, and ranks for tensors whose rank is not, until the old form runs.
+_TRIES = ((3, 2), (2, 3), (4, 4), (3, 1), (1, 0))
+#: Seconds after which no further certificate is made, in runs of one model.
+_BUDGET = 2
+#: What operators are known to part at: not numbers, no end, ties of rounding, both zeros.
+_EDGES = (np.nan, np.inf, -np.inf, 0.5, -0.5, 1.5, 2.5, -2.5, 0.0, -0.0, 1.0, -1.0, 3.0, 1e4, -1e4)
+#: The opset from which on the reference evaluator is believed.
+_BELIEVED = 13
+
+
+def certify(
+    rewritten: Sequence[Rewritten], entries: Sequence[Rewrite], source: Model, result: ModelProto, limits: Limits
+) -> list[Certificate]:
+    """A certificate for each rewritten node; nodes of the same forms share their runs.
+
+    Args:
+        rewritten: the nodes.
+        entries: the report's words for them, in the same order.
+        source: the model before.
+        result: the model after.
+        limits: of one run.
+    """
+    started = time.monotonic()
+    known: dict[bytes, Certificate] = {}
+    found = []
+    for entry, words in zip(rewritten, entries, strict=True):
+        both = forms(entry, source.proto, result, *_TRIES[0])
+        key = both.reason.encode() + b"|".join(m.SerializeToString(deterministic=True) for m in (both.old, both.new))
+        if key not in known:
+            late = limits.timeout is not None and time.monotonic() - started > _BUDGET * limits.timeout
+            known[key] = _late() if late else _certificate(entry, both, source, result, limits)
+        told = known[key]
+        found.append(
+            Certificate(
+                words.node, words.op, words.where, told.state, told.runs, told.reason, told.old, told.new
+            )
+        )
+    return found
+
+
+def _late() -> Certificate:
+    return Certificate("", "", "", "untold", reason="the time for certificates was over")
+
+
+def _certificate(entry: Rewritten, first: Forms, source: Model, result: ModelProto, limits: Limits) -> Certificate:
+    if first.reason:
+        return Certificate("", "", "", "untold", reason=first.reason)
+    reason = ""
+    for size, rank in _TRIES:
+        both = forms(entry, source.proto, result, size, rank)
+        told = compare(both.old, both.new, limits)
+        if told.state != "untold":
+            return _with_empty(entry, told, source, result, limits)
+        reason = reason or told.reason
+        if forms(entry, source.proto, result, 97, 6).old == both.old:
+            break  # everything is known: another size changes nothing
+    return Certificate("", "", "", "untold", 0, reason, written(first.old), written(first.new))
+
+
+def _with_empty(entry: Rewritten, told: Certificate, source: Model, result: ModelProto, limits: Limits) -> Certificate:
+    """Nothing at all is an input too, where the node takes it."""
+    if told.state == "differs":
+        return told
+    both = forms(entry, source.proto, result, 0, 2)
+    if not any(dim.dim_value == 0 for value in both.old.graph.input for dim in value.type.tensor_type.shape.dim):
+        return told
+    empty = compare(both.old, both.new, limits)
+    return empty if empty.state == "differs" else told
+
+
+def compare(old: ModelProto, new: ModelProto, limits: Limits) -> Certificate:
+    """Run both forms on the same inputs: whether they gave the same wherever the old one ran."""
+    before, after = Model(old, label="the old form"), Model(new, label="the new form")
+    texts = written(old), written(new)
+    if drawn_outputs(before):
+        return Certificate("", "", "", "untold", 0, "it draws at random", *texts)
+    runs, reason = 0, "nothing could be made up for its inputs"
+    for feeds in _feeds(before):
+        ran = _run(before, feeds, limits)
+        if not ran.ok:
+            reason = reason if runs else f"the old form {ran.sentence()}"
+            continue
+        again = _run(after, feeds, limits)
+        if again.kind == "unsupported" or _unbelieved(again):
+            return Certificate("", "", "", "untold", 0, "no runtime has kernels for the new form", *texts)
+        if not again.ok:
+            return Certificate("", "", "", "differs", runs, f"the new form {again.sentence()}", *texts)
+        differences = differ_all(ran.outputs, again.outputs, Tolerance())
+        if differences:
+            return Certificate("", "", "", "differs", runs, differences[0].sentence(), *texts)
+        runs += 1
+    return Certificate("", "", "", "same" if runs else "untold", runs, "" if runs else reason, *texts)
+
+
+def _unbelieved(outcome: Outcome) -> bool:
+    return outcome.kind == "unknown"
+
+
+def _run(model: Model, feeds: Mapping[str, Value], limits: Limits) -> Outcome:
+    """ONNX Runtime without optimizations; for what it has no kernels for, the reference where that is right."""
+    outcome = _runtime().run(model, feeds, limits=limits)
+    opset = max((entry.version for entry in model.proto.opset_import if not entry.domain), default=0)
+    if outcome.kind != "unsupported" or opset < _BELIEVED:
+        return outcome
+    return find("reference").run(model, feeds, limits=limits)
+
+
+def _runtime() -> Runtime:
+    return find("onnxruntime:opt=disable")
+
+
+def _feeds(model: Model) -> Iterator[Mapping[str, Value]]:
+    view = GraphView(model.proto, model.proto.graph)
+    for seed in (0, 1):
+        try:
+            yield generate(view, seed=seed)
+        except BenchError:
+            return
+    drawn = generate(view, seed=2)
+    edges = {name: _edged(value, place) for place, (name, value) in enumerate(drawn.items())}
+    if any(edges[name] is not value for name, value in drawn.items()):
+        yield edges
+
+
+def _edged(value: Value, shift: int) -> Value:
+    """Values that operators are known to part at, in the type and shape of another."""
+    if not isinstance(value, np.ndarray) or not is_float(value.dtype) or not value.size:
+        return value
+    row = np.resize(np.roll(np.asarray(_EDGES), shift * 4), value.size).reshape(value.shape)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return row.astype(value.dtype)
+
+
+def recheck(certificates: Iterable[Mapping[str, str]], limits: Limits) -> list[Certificate]:
+    """Run the forms of certificates again."""
+    found = []
+    for entry in certificates:
+        names = (entry["node"], entry["op"], entry["where"])
+        if not entry["old"]:
+            found.append(Certificate(*names, "untold", 0, entry["reason"]))
+            continue
+        told = compare(read(entry["old"]), read(entry["new"]), limits)
+        found.append(Certificate(*names, told.state, told.runs, told.reason, entry["old"], entry["new"]))
+    return found

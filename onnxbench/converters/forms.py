@@ -1,0 +1,163 @@
+"""A rewritten node as two small models of one interface: as it stood, and as it stands now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from onnx import IR_VERSION, FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, numpy_helper
+
+from onnxbench.converters.facts import Facts
+from onnxbench.core.graph import captures, plain_domain
+from onnxbench.core.hoist import renamed
+
+#: Elements up to which a stored constant is kept as it is; larger ones are inputs, of any value.
+_FEW = 4096
+
+
+@dataclass
+class Rewritten:
+    """A node and what took its place.
+
+    Attributes:
+        before: the node as it stood.
+        after: the nodes in its place.
+        opsets: version of its domain before and after.
+        facts: of its graph in the source.
+        stored: constants that adapters stored in its graph.
+        position: of the report's entry.
+    """
+
+    before: NodeProto
+    after: list[NodeProto]
+    opsets: tuple[int, int]
+    facts: Facts
+    stored: Mapping[str, TensorProto]
+    index: int
+
+
+@dataclass
+class Forms:
+    """Both forms.
+
+    Attributes:
+        old, new: models with the same inputs and outputs.
+        reason: why there are none, if so.
+    """
+
+    old: ModelProto = field(default_factory=ModelProto)
+    new: ModelProto = field(default_factory=ModelProto)
+    reason: str = ""
+
+
+def forms(entry: Rewritten, source: ModelProto, result: ModelProto, size: int | None, rank: int | None) -> Forms:
+    """Both forms of a node.
+
+    Args:
+        entry: the node.
+        source, result: the models, for functions and other opsets.
+        size: of each dim that is not known.
+        rank: of each tensor whose rank is not known.
+    """
+    if _refers(entry.before):
+        bound = entry.facts.bound(entry.index)
+        if bound is None:
+            return Forms(reason="each call of the function gives it other attributes")
+        node = bound
+    else:
+        node = entry.before
+    inner = {name for made in entry.after for name in made.output if name}
+    read = dict.fromkeys(name for name in [*node.input, *captures(node)] if name)
+    for made in entry.after:
+        read.update(dict.fromkeys(n for n in [*made.input, *captures(made)] if n and n not in inner))
+    names = {name: f"in_{place}" for place, name in enumerate(name for name in read if name not in entry.stored)}
+    names |= {name: f"out_{place}" for place, name in enumerate(node.output) if name}
+    found = Forms()
+    kinds: dict[str, TypeProto] = {}
+    for name in read:
+        if name in entry.stored:
+            continue
+        tensor = _constant(entry.facts, name, names[name])
+        if tensor is not None:
+            for model in (found.old, found.new):
+                model.graph.initializer.add().CopyFrom(tensor)
+            continue
+        kind = _type(entry.facts, name, size, rank)
+        if kind is None:
+            return Forms(reason=f"the type of {name} is not known")
+        kinds[name] = kind
+    for model, nodes, version, origin in (
+        (found.old, [node], entry.opsets[0], source),
+        (found.new, entry.after, entry.opsets[1], result),
+    ):
+        _header(model, node, version, origin)
+        for name, kind in kinds.items():
+            model.graph.input.add(name=names[name]).type.CopyFrom(kind)
+        for name in node.output:
+            if name:
+                made = model.graph.output.add(name=names[name])
+                output = _type(entry.facts, name, None, None)
+                if output is not None:
+                    made.type.CopyFrom(output)
+        used = {name for inner_node in nodes for name in [*inner_node.input, *captures(inner_node)]}
+        for name, tensor in entry.stored.items():
+            if name in used:
+                model.graph.initializer.add().CopyFrom(tensor)
+        model.graph.node.extend(renamed(inner_node, names) for inner_node in nodes)
+        for inner_node in model.graph.node:
+            inner_node.name, inner_node.doc_string = "", ""
+            del inner_node.metadata_props[:]
+    return found
+
+
+def _header(model: ModelProto, node: NodeProto, version: int, origin: ModelProto) -> None:
+    model.ir_version = min(IR_VERSION, max(10, origin.ir_version))
+    model.graph.name = node.op_type
+    domain = plain_domain(node.domain)
+    model.opset_import.add(domain=domain, version=version)
+    for entry in origin.opset_import:
+        if plain_domain(entry.domain) != domain:
+            model.opset_import.add(domain=entry.domain, version=entry.version)
+    model.functions.extend(_called(node, origin.functions))
+
+
+def _called(node: NodeProto, functions: Sequence[FunctionProto]) -> Iterable[FunctionProto]:
+    """All functions, where the node holds graphs: they may call any."""
+    return functions if any(attribute.HasField("g") for attribute in node.attribute) else ()
+
+
+def _refers(node: NodeProto) -> bool:
+    from onnxbench.folding.constancy import refers
+
+    return refers(node)
+
+
+def _constant(facts: Facts, name: str, wish: str) -> TensorProto | None:
+    """A small constant of the source under a new name."""
+    if not facts.is_stored(name):
+        return None
+    value = facts.value(name)
+    return None if value is None or value.size > _FEW else numpy_helper.from_array(value, wish)
+
+
+def _type(facts: Facts, name: str, size: int | None, rank: int | None) -> TypeProto | None:
+    """The type of a value, dims that are not known given a size; None if not even the element type is known."""
+    whole = facts.whole_type(name)
+    element = facts.element(name)
+    if element is None:
+        return whole
+    made = TypeProto()
+    made.tensor_type.elem_type = element
+    dims = facts.dims(name)
+    if dims is None:
+        if rank is None:
+            return made
+        dims = (None,) * rank
+    made.tensor_type.shape.SetInParent()
+    for dim in dims:
+        entry = made.tensor_type.shape.dim.add()
+        if dim is not None:
+            entry.dim_value = dim
+        elif size is not None:
+            entry.dim_value = size
+    return made

@@ -1,0 +1,115 @@
+"""Make sure that a converted model computes what its source does, before it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from onnxbench.converters.certify import certify
+from onnxbench.converters.forms import Rewritten
+from onnxbench.converters.options import ConvertOptions
+from onnxbench.converters.report import Conversion
+from onnxbench.core import check
+from onnxbench.core.counts import count_nodes, stored_bytes
+from onnxbench.core.model import Model
+from onnxbench.core.types import infer_strictly
+from onnxbench.verify import LARGEST, MOST_NODES, Feeds, feed_sets, verify
+
+
+def prove(
+    before: Model,
+    after: Model,
+    rewritten: list[Rewritten],
+    report: Conversion,
+    options: ConvertOptions,
+    feeds: Callable[[Model], Iterable[Feeds]] | None,
+) -> None:
+    """Verify, and write into the report how far it could be verified: the state, and why it is no more.
+
+    An invalid result of a valid source, a rewritten node that gives something else by itself, and a whole model that does
+    are a mismatch.
+    """
+    fault = faults(before, after, options)
+    if fault:
+        report.state, report.reason = "mismatch", fault
+        return
+    report.certificates = certify(rewritten, report.rewrites, before, after.proto, options.limits)
+    for certificate in report.certificates:
+        if certificate.state == "differs":
+            report.state = "mismatch"
+            report.reason = f"{certificate.node}, alone, gives something else: {certificate.reason}"
+            return
+    if not options.whole and (reason := _too_large(before)):
+        _without_whole(report, f"it was not run as a whole, for it {reason} (--require-verified runs it)")
+        return
+    sets = feeds(before) if feeds is not None else _feeds(before, options.seed)
+    verdict = verify(before, after, sets, limits=options.limits, needs_kernels=False)
+    report.runs = verdict.runs
+    if verdict.state == "mismatch":
+        report.state, report.reason = "mismatch", verdict.reason
+    elif verdict.state == "unverified":
+        _without_whole(report, verdict.reason)
+    elif unmoved := _unmoved(report, verdict.moved):
+        _without_whole(report, unmoved)
+    else:
+        report.state, report.reason = "verified", ""
+
+
+def faults(before: Model, after: Model, options: ConvertOptions) -> str:
+    """What the checker or inference says of the result and not of the source; empty if nothing."""
+    third, memory = options.inference_time, options.limits.memory
+    fault = check.fault(after, timeout=third, memory=memory)
+    if fault is not None and check.fault(before, timeout=third, memory=memory) is None:
+        return f"the checker says of the result: {' '.join(fault.split())[:200]}"
+    strict = infer_strictly(_light(after), timeout=third, memory=memory)
+    if strict is None and infer_strictly(_light(before), timeout=third, memory=memory) is not None:
+        return "shape inference refuses the result"
+    return ""
+
+
+def _light(model: Model) -> Model:
+    from onnxbench.core.shape_rules.light import lighten
+
+    return Model(lighten(model), model.folder, model.path, model.label)
+
+
+def _too_large(model: Model) -> str:
+    size, nodes = stored_bytes(model), count_nodes(model.proto)[1]
+    if size > LARGEST:
+        return f"holds {size / 2**30:.1f} GiB"
+    return f"has {nodes} nodes" if nodes > MOST_NODES else ""
+
+
+def _feeds(model: Model, seed: int) -> Iterable[Feeds]:
+    """Inputs of several sizes, and of another seed at the first of them."""
+    first = feed_sets(model, seed=seed)
+    yield from _first(first)
+    yield from _first(feed_sets(model, seed=seed + 1000))
+    yield from first
+
+
+def _first(sets: Iterable[Feeds]) -> Iterable[Feeds]:
+    for feeds in sets:
+        yield feeds
+        return
+
+
+def _unmoved(report: Conversion, moved: bool) -> str:
+    """Why equal outputs say little: they are always the same, or a body may not have run."""
+    if not moved:
+        return "its outputs were the same whatever the inputs"
+    for certificate in report.certificates:
+        if ":" in certificate.where and certificate.state == "untold":
+            return f"{certificate.node} stands in a body that may not have run, and alone {certificate.reason}"
+    return ""
+
+
+def _without_whole(report: Conversion, reason: str) -> None:
+    """Certificates alone: each rewritten node gave the same; nodes that stand as they are mean the same by their schemas."""
+    untold = [certificate for certificate in report.certificates if certificate.state == "untold"]
+    report.reason = reason
+    if untold:
+        report.state = "unverified"
+        report.reason += f"; {len(untold)} of {len(report.certificates)} rewritten nodes could not be compared alone"
+    else:
+        report.state = "certified"
+

@@ -1,0 +1,42 @@
+"""Small models in a report: as ONNX text where that says all of them, else as encoded protobuf."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+
+from onnx import ModelProto
+
+#: Characters above which text is no help to a reader.
+_LONGEST = 4000
+_ENCODED = "protobuf:"
+
+
+def written(model: ModelProto) -> str:
+    """A model as text that `read` gives back."""
+    import onnx.parser
+    import onnx.printer
+
+    try:
+        text = str(onnx.printer.to_text(model))
+        if len(text) <= _LONGEST and onnx.parser.parse_model(text) == model:
+            return text
+    except Exception:  # the printer and the parser of onnx raise several kinds
+        pass
+    return _ENCODED + base64.b64encode(zlib.compress(model.SerializeToString(deterministic=True))).decode("ascii")
+
+
+def read(text: str) -> ModelProto:
+    """The model that a text says.
+
+    Raises:
+        ValueError: if it says none.
+    """
+    import onnx.parser
+
+    try:
+        if text.startswith(_ENCODED):
+            return ModelProto.FromString(zlib.decompress(base64.b64decode(text[len(_ENCODED) :])))
+        return onnx.parser.parse_model(text)
+    except Exception as error:
+        raise ValueError(f"no model: {error}") from error
