@@ -45,6 +45,7 @@ class Engine:
     refusals: list[Refusal] = field(default_factory=list)
     rewritten: list[Rewritten] = field(default_factory=list)
     nodes: int = 0
+    refused_functions: set[str] = field(default_factory=set)
 
     def run(self) -> None:
         """Convert every graph, body, function and training graph; what is refused stays as it is."""
@@ -52,8 +53,10 @@ class Engine:
         main = self.source.proto.graph
         self._graph(main, self.result.graph, places.main(), "", places.opsets)
         for function, copy in zip(self.source.proto.functions, self.result.functions, strict=True):
-            where = f"function {function.name}"
+            where, before = f"function {function.name}", len(self.refusals)
             self._holder(function.node, copy, places.function(function), where, places.opsets_of(function))
+            if len(self.refusals) > before:
+                self.refused_functions.add(function.name)
         for number, (info, copied) in enumerate(
             zip(self.source.proto.training_info, self.result.training_info, strict=True)
         ):

@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
-from onnx import NodeProto, TypeProto
+from onnx import FunctionProto, NodeProto, TypeProto
 
 from onnxbench.converters.schemas import spelled, type_text
+from onnxbench.core.attributes import bind
 from onnxbench.core.graph import GraphView, Node
 from onnxbench.core.values import Array
 from onnxbench.folding.evaluate import Evaluator
@@ -107,6 +108,20 @@ class Facts:
         if not nodes or any(node.SerializeToString() != nodes[0].SerializeToString() for node in nodes):
             return None
         return nodes[0]
+
+    def bind(self, nodes: Sequence[NodeProto]) -> list[NodeProto] | None:
+        """Nodes of a function with the attributes of its first call; None if nothing calls it."""
+        view: GraphView | None = self.scopes[0].view if self.scopes else None
+        while view is not None and not view.isolated:
+            view = view.parent
+        if view is None or view.owner is None or view.parent is None:
+            return None
+        function = FunctionProto()
+        called = view.parent.function_of(view.owner)
+        assert called is not None
+        function.attribute_proto.extend(called.attribute_proto)
+        function.node.extend(nodes)
+        return bind(function, view.owner.proto)
 
     def _agreed(self, ask: Callable[[Scope], _T | None]) -> _T | None:
         found = {ask(scope) for scope in self.scopes}

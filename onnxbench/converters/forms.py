@@ -59,16 +59,15 @@ def forms(entry: Rewritten, source: ModelProto, result: ModelProto, size: int | 
         size: of each dim that is not known.
         rank: of each tensor whose rank is not known.
     """
-    if _refers(entry.before):
-        bound = entry.facts.bound(entry.index)
+    node, after = entry.before, entry.after
+    if any(_refers(one) for one in (node, *after)):
+        bound = entry.facts.bind([node, *after])
         if bound is None:
-            return Forms(reason="each call of the function gives it other attributes")
-        node = bound
-    else:
-        node = entry.before
-    inner = {name for made in entry.after for name in made.output if name}
+            return Forms(reason="what its function is called with is not known")
+        node, *after = bound
+    inner = {name for made in after for name in made.output if name}
     read = dict.fromkeys(name for name in [*node.input, *captures(node)] if name)
-    for made in entry.after:
+    for made in after:
         read.update(dict.fromkeys(n for n in [*made.input, *captures(made)] if n and n not in inner))
     names = {name: f"in_{place}" for place, name in enumerate(name for name in read if name not in entry.stored)}
     names |= {name: f"out_{place}" for place, name in enumerate(node.output) if name}
@@ -88,7 +87,7 @@ def forms(entry: Rewritten, source: ModelProto, result: ModelProto, size: int | 
         kinds[name] = kind
     for model, nodes, version, origin in (
         (found.old, [node], entry.opsets[0], source),
-        (found.new, entry.after, entry.opsets[1], result),
+        (found.new, after, entry.opsets[1], result),
     ):
         _header(model, node, version, origin)
         for name, kind in kinds.items():

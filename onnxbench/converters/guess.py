@@ -49,7 +49,7 @@ def element_made(node: NodeProto, version: OpSchema, place: int, facts: Facts) -
         name = "to" if node.op_type == "Cast" else "dtype"
         return attributes[name].i if name in attributes else None
     if node.op_type == "Constant":
-        return attributes["value"].t.data_type if "value" in attributes else None
+        return _constant(node)
     if node.op_type == "ConstantOfShape":
         return attributes["value"].t.data_type if "value" in attributes else int(TensorProto.FLOAT)
     formal = version.outputs[min(place, len(version.outputs) - 1)].type_str
@@ -60,12 +60,34 @@ def element_made(node: NodeProto, version: OpSchema, place: int, facts: Facts) -
     return schemas.element_of(next(iter(types))) if len(types) == 1 else None
 
 
+def _constant(node: NodeProto) -> int | None:
+    """Also of one whose value is an attribute of the function that it stands in."""
+    for attribute in node.attribute:
+        if attribute.name == "value":
+            return None if attribute.ref_attr_name else int(attribute.t.data_type)
+        if attribute.name == "sparse_value":
+            return int(attribute.sparse_tensor.values.data_type)
+        for prefix, element in _NUMBERS.items():
+            if attribute.name.startswith(prefix):
+                return element
+    return None
+
+
+_NUMBERS = {
+    "value_int": int(TensorProto.INT64),
+    "value_float": int(TensorProto.FLOAT),
+    "value_string": int(TensorProto.STRING),
+}
+
+
 def _dims(node: NodeProto, facts: Facts) -> tuple[int | None, ...] | None:
     if node.op_type in ("Cast", "Relu", "Neg", "Abs", "Clip", "Identity", "Floor", "Exp", "Softmax"):
         return facts.dims(node.input[0])
     if node.op_type == "Shape" and len(node.attribute) == 0:
         rank = facts.rank(node.input[0])
         return None if rank is None else (rank,)
+    if node.op_type == "Constant":
+        return next((tuple(attribute.t.dims) for attribute in node.attribute if attribute.name == "value"), None)
     if node.op_type == "Transpose":
         order = next((list(a.ints) for a in node.attribute if a.name == "perm"), None)
         dims = facts.dims(node.input[0])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from onnx import ModelProto
 
-from onnxbench.converters import schemas
+from onnxbench.converters import ir, schemas
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.report import Conversion
 from onnxbench.core.graph import opset_imports, plain_domain
@@ -70,4 +70,19 @@ def stamp(source: ModelProto, result: ModelProto, options: ConvertOptions) -> No
     for function in result.functions:
         for entry in function.opset_import:
             entry.version = options.targets.get(plain_domain(entry.domain), entry.version)
-    result.ir_version = max(result.ir_version, 3)
+    result.ir_version = _ir(source, result, options)
+
+
+def _ir(source: ModelProto, result: ModelProto, options: ConvertOptions) -> int:
+    """As it was, where it may be; going down that of the target's release, unless something needs more."""
+    least, what = ir.needed(result)
+    if options.ir is not None:
+        if options.ir < least:
+            raise UsageError("OB201", f"IR version {options.ir} is too low: it takes {least} for {what}")
+        return options.ir
+    before, after = opset_imports(source.opset_import), opset_imports(result.opset_import)
+    falls = any(after[domain] < version for domain, version in before.items() if domain in after)
+    known = {domain: version for domain, version in after.items() if domain in options.targets}
+    if falls:
+        return max(least, min(source.ir_version, ir.released_with(known)))
+    return max(least, source.ir_version)

@@ -11,7 +11,7 @@ from onnx.defs import OpSchema
 
 from onnxbench.converters import schemas
 from onnxbench.converters.guess import element_made
-from onnxbench.converters.site import Site
+from onnxbench.converters.site import Open, Site
 
 _OPTIONAL, _VARIADIC = OpSchema.FormalParameterOption.Optional, OpSchema.FormalParameterOption.Variadic
 
@@ -68,9 +68,10 @@ def _attributes(site: Site, node: NodeProto, old: OpSchema, new: OpSchema) -> No
         before = old.attributes.get(attribute.name)
         if before is None:
             continue  # nobody knows it: it means nothing in either version
-        if not _is_default(site, attribute, before):
-            value = "given by its calls" if attribute.ref_attr_name else _shown(attribute)
-            site.refuse(f"{new.name}-{new.since_version} has no {attribute.name} ({value})")
+        if attribute.ref_attr_name:
+            raise Open(f"{new.name}-{new.since_version} has no {attribute.name}, which calls of the function give")
+        if not _is_default(attribute, before):
+            site.refuse(f"{new.name}-{new.since_version} has no {attribute.name} ({_shown(attribute)})")
         node.attribute.remove(attribute)
     given = {attribute.name for attribute in node.attribute}
     for name, entry in new.attributes.items():
@@ -94,10 +95,15 @@ def _value(attribute: AttributeProto) -> object:
     return (attribute.type, helper.get_attribute_value(attribute)) if attribute.name else None
 
 
-def _is_default(site: Site, attribute: AttributeProto, declared: OpSchema.Attribute) -> bool:
-    if attribute.ref_attr_name or not declared.default_value.name:
-        return False
-    return bool(helper.get_attribute_value(attribute) == helper.get_attribute_value(declared.default_value))
+#: Attributes without a default in the schema, and what one element of them means as much as nothing.
+_NEUTRAL = {"dilations": 1, "strides": 1, "pads": 0}
+
+
+def _is_default(attribute: AttributeProto, declared: OpSchema.Attribute) -> bool:
+    value = helper.get_attribute_value(attribute)
+    if not declared.default_value.name:
+        return attribute.name in _NEUTRAL and all(number == _NEUTRAL[attribute.name] for number in value)
+    return bool(value == helper.get_attribute_value(declared.default_value))
 
 
 def _shown(attribute: AttributeProto) -> str:

@@ -13,9 +13,13 @@ from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.proof import prove
 from onnxbench.converters.report import Conversion
 from onnxbench.core.graph import GraphView, plain_domain, refuse_doubles
+from onnxbench.converters.specialize import specialized
 from onnxbench.core.model import Model
 from onnxbench.core.slimming import slim
 from onnxbench.verify import Feeds
+
+#: How deep functions that call functions are told apart.
+_TRIES = 4
 
 
 def convert_model(
@@ -43,10 +47,9 @@ def convert_model(
         report.state, report.after, report.ir_after = "unchanged", report.before, report.ir_before
         report.seconds = time.monotonic() - started
         return model, report
-    result = ModelProto()
-    result.CopyFrom(source.proto)
-    engine = Engine(source, result, options)
-    engine.run()
+    source, engine, notes = _converted(source, options)
+    result = engine.result
+    report.notes += notes
     report.nodes, report.rewrites, report.refusals = engine.nodes, engine.rewrites, engine.refusals
     if engine.refusals:
         report.state = "refused"
@@ -61,6 +64,25 @@ def convert_model(
         report.reason = "verification is off"
     report.seconds = time.monotonic() - started
     return (None if report.state == "mismatch" else done), report
+
+
+def _converted(source: Model, options: ConvertOptions) -> tuple[Model, Engine, list[str]]:
+    """The engine after its work; functions that it refuses get a copy for each kind of call, and another try."""
+    notes: list[str] = []
+    for _ in range(_TRIES):
+        result = ModelProto()
+        result.CopyFrom(source.proto)
+        engine = Engine(source, result, options)
+        engine.run()
+        if not engine.refused_functions:
+            break
+        apart = specialized(source, engine.refused_functions, options)
+        if apart is None:
+            break
+        more = len(apart.proto.functions) - len(source.proto.functions)
+        notes = [f"{more} copies of functions were made: their calls have attributes or types that a node in them depends on"]
+        source = apart
+    return source, engine, notes
 
 
 def _stays(model: Model, options: ConvertOptions) -> bool:
