@@ -86,7 +86,7 @@ class Engine:
             self.nodes += 1
             if node.attribute:
                 for (label, body), (_, target) in zip(subgraphs(node), subgraphs(copy), strict=True):
-                    inner = f"{where}/{_label(node)}:{label}" if where else f"{_label(node)}:{label}"
+                    inner = f"{where}/{label_of(node)}:{label}" if where else f"{label_of(node)}:{label}"
                     self._graph(body, target, Places.body(facts, index, label), inner, opsets)
             converted = self._node(node, copy, index, facts, storage, where, opsets)
             if converted is None:
@@ -105,10 +105,10 @@ class Engine:
 
     def _storage(self, holder: GraphProto | FunctionProto) -> Storage:
         as_initializers = isinstance(holder, GraphProto) and self.result.ir_version >= 4
-        return Storage(as_initializers, self._names)
+        return Storage(as_initializers, self.names)
 
     @cached_property
-    def _names(self) -> _Names:
+    def names(self) -> _Names:
         return _Names(lambda: _every_name(self.source.proto))
 
     def _node(
@@ -124,7 +124,7 @@ class Engine:
         """What takes a node's place; None if it stays as it is, or is refused."""
         domain = plain_domain(node.domain)
         start, end = opsets.get(domain), self.options.targets.get(domain)
-        if end is None or start is None or call_key(node) in self._functions:
+        if end is None or start is None or self.is_call(node):
             return None
         wanted = node.op_type in self.options.expand
         if start == end and not wanted:
@@ -139,7 +139,7 @@ class Engine:
         before = len(storage.tensors)
         path = _Path(node.op_type, [])
         try:
-            made = self._walk(copy, start, end, facts, storage, path, index)
+            made = self.walk(_copy(copy), start, end, facts, storage, index, path)
         except Refused as error:
             _forget(storage, before)
             self._refuse(node, where, path.step, escape(str(error)))
@@ -147,15 +147,27 @@ class Engine:
         if len(made) == 1 and made[0].SerializeToString(deterministic=True) == copy.SerializeToString(deterministic=True):
             return None
         results = tuple(inner.op_type for inner in made)
-        entry = Rewrite(_label(node), node.op_type, where, tuple(path.taken), results)
+        entry = Rewrite(label_of(node), node.op_type, where, tuple(path.taken), results)
         self.rewrites.append(entry)
         self.rewritten.append(Rewritten(node, made, (start, end), facts, storage.tensors, index))
         return made
 
-    def _walk(
-        self, node: NodeProto, start: int, end: int, facts: Facts, storage: Storage, path: _Path, index: int
+    def walk(
+        self, node: NodeProto, start: int, end: int, facts: Facts, storage: Storage, index: int, path: _Path | None = None
     ) -> list[NodeProto]:
-        """Take a node, and what comes in its place, to the end."""
+        """Take a node, and what comes in its place, to the end.
+
+        Args:
+            node: a copy, which may be changed.
+            start, end: opsets of its domain.
+            facts, storage: of its graph.
+            index: its place in the graph.
+            path: notes the steps.
+
+        Raises:
+            Refused: if a step cannot be taken.
+        """
+        path = path if path is not None else _Path(node.op_type, [])
         try:
             return self._steps(node, start, end, facts, storage, path)
         except Open:
@@ -255,12 +267,16 @@ class Engine:
         path.taken.append(path.step)
         return [(inner, opset) for inner in reversed(nodes)]
 
+    def is_call(self, node: NodeProto) -> bool:
+        """Whether a node calls a function of the model."""
+        return call_key(node) in self._functions
+
     @cached_property
     def _functions(self) -> set[tuple[str, str, str]]:
         return {(plain_domain(f.domain), f.name, f.overload) for f in self.source.proto.functions}
 
     def _refuse(self, node: NodeProto, where: str, step: str, reason: str) -> None:
-        self.refusals.append(Refusal(_label(node), node.op_type, where, step, reason))
+        self.refusals.append(Refusal(label_of(node), node.op_type, where, step, reason))
 
 
 @dataclass
@@ -307,6 +323,12 @@ def _node_names(nodes: Iterable[NodeProto]) -> Iterable[str]:
             yield from _node_names(body.node)
 
 
+def _copy(node: NodeProto) -> NodeProto:
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    return copy
+
+
 def _forget(storage: Storage, count: int) -> None:
     """Constants of a node that was refused in the end."""
     for name in list(storage.tensors)[count:]:
@@ -319,7 +341,8 @@ def _is_experiment(domain: str, op: str, opset: int) -> bool:
     return known is not None and opset < known[0]
 
 
-def _label(node: NodeProto) -> str:
+def label_of(node: NodeProto) -> str:
+    """How reports name a node: its own name, else its operator and first output."""
     if node.name:
         return f"{quote(node.name)} ({node.op_type})"
     return f"{node.op_type} that makes {quote(node.output[0]) if node.output else 'nothing'}"

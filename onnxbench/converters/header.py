@@ -48,12 +48,17 @@ def spelled(opsets: Mapping[str, int]) -> dict[str, int]:
     return {domain or "ai.onnx": version for domain, version in opsets.items()}
 
 
+def opsets_of(model: ModelProto) -> dict[str, int]:
+    """What a model imports; before IR version 3 nothing says it, and it is opset 1."""
+    opsets = opset_imports(model.opset_import)
+    if model.ir_version < 3:
+        opsets.setdefault("", 1)
+    return opsets
+
+
 def describe(model: Model, report: Conversion) -> None:
     """Write what the model is before into a report."""
-    opsets = opset_imports(model.proto.opset_import)
-    if model.proto.ir_version < 3:
-        opsets.setdefault("", 1)
-    report.before, report.ir_before = spelled(opsets), model.proto.ir_version
+    report.before, report.ir_before = spelled(opsets_of(model.proto)), model.proto.ir_version
 
 
 def describe_result(result: ModelProto, report: Conversion) -> None:
