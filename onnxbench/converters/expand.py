@@ -42,9 +42,11 @@ def _built_body(node: NodeProto, version: OpSchema, opset: int, facts: Facts) ->
     chosen = _chosen(list(version.context_dependent_function_opset_versions), opset)
     if chosen is None:
         return None
-    types = [_type(facts, name).SerializeToString() for name in node.input]
+    types = [_type(facts, name) for name in node.input]
+    if any(name and not kind.WhichOneof("value") for name, kind in zip(node.input, types, strict=True)):
+        return None  # onnx's builders die of a type that is not known
     try:
-        data = version.get_context_dependent_function_with_opset_version(chosen, node.SerializeToString(), types)
+        data = version.get_context_dependent_function_with_opset_version(chosen, node.SerializeToString(), [kind.SerializeToString() for kind in types])
     except Exception:  # onnx raises several of its own for a node that it cannot build a body for
         return None
     return FunctionProto.FromString(data) if data else None
@@ -59,6 +61,8 @@ def _chosen(versions: list[int], opset: int) -> int | None:
 def _type(facts: Facts, name: str) -> TypeProto:
     kind = TypeProto()
     element = facts.element(name) if name else None
+    if element is None and name:
+        kind.CopyFrom(facts.whole_type(name) or TypeProto())
     if element is not None:
         kind.tensor_type.elem_type = element
         dims = facts.dims(name)

@@ -112,6 +112,10 @@ def _rank(node: NodeProto, facts: Facts) -> int | None:
         return shape[0] if shape else None
     if node.op_type in ("Squeeze", "Unsqueeze"):
         return _squeezed(node, attributes, facts)
+    if node.op_type == "GatherElements":
+        return facts.rank(node.input[1])
+    if node.op_type in ("OneHot", "GatherND", "Expand"):
+        return _by_second(node, attributes, facts)
     if node.op_type == "Concat":
         ranks = [facts.rank(name) for name in node.input]
         return next((rank for rank in ranks if rank is not None), None)
@@ -121,6 +125,21 @@ def _rank(node: NodeProto, facts: Facts) -> int | None:
     if node.op_type.startswith(("Reduce", "Arg")) and attributes.get("keepdims", 1):
         return facts.rank(node.input[0])
     return None
+
+
+def _by_second(node: NodeProto, attributes: dict[str, object], facts: Facts) -> int | None:
+    """Ranks that the second input has to do with."""
+    if node.op_type == "OneHot":
+        rank = facts.rank(node.input[0])
+        return None if rank is None else rank + 1
+    data, dims = facts.rank(node.input[0]), facts.dims(node.input[1])
+    if data is None or not dims or dims[-1] is None:
+        return None
+    if node.op_type == "Expand":
+        return max(data, dims[0] or 0)
+    batch = attributes.get("batch_dims", 0)
+    assert isinstance(batch, int)
+    return data - dims[-1] - batch + len(dims) - 1
 
 
 def _squeezed(node: NodeProto, attributes: dict[str, object], facts: Facts) -> int | None:

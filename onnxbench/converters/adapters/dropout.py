@@ -37,7 +37,15 @@ def _mask_up(site: Site) -> None:
 
 
 def _mask_down(site: Site) -> None:
-    _with_mask(site, int(TensorProto.BOOL))
+    """In inference everything is kept (Dropout-10); what a Dropout-7 says of that is left to runtimes, so it is not asked."""
+    mask = site.output(1)
+    if not mask:
+        site.same()
+        return
+    zero = site.add("Cast", site.input(0), to=int(TensorProto.BOOL), wish="some")
+    site.same(outputs=[site.output(0)])
+    site.node.name = ""
+    site.put("Or", [zero, site.add("Not", zero)], [mask])
 
 
 def _with_mask(site: Site, element: int) -> None:

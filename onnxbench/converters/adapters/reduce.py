@@ -5,18 +5,18 @@ Sources: ai.onnx ReduceSum-11 and 13, ReduceMax-13 and 18 and the others alike; 
 
 from __future__ import annotations
 
-from onnx import TensorProto, helper
+from onnx import TensorProto
 
 from onnxbench.converters import rules
 from onnxbench.converters.adapters import adapter
-from onnxbench.converters.adapters._axes import not_negative
-from onnxbench.converters.adapters._masks import axis_mask
+from onnxbench.converters.adapters._axes import not_negative, size_along
+from onnxbench.converters.adapters._masks import axis_mask, counting, reduced
 from onnxbench.converters.site import Site
 
 _ALL = "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()
 #: Reductions that may be done one axis after the other, and still give the same.
 _IN_TURN = frozenset({"ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSumExp"})
-_IN_TURN |= {"ReduceMean"}
+_IN_TURN |= {"ReduceMean", "ReduceSumSquare", "ReduceLogSum"}
 
 
 def _up(site: Site) -> None:
@@ -69,25 +69,31 @@ def _without_axes(site: Site, x: str, noop: bool) -> None:
 
 
 def _at_run_time(site: Site, x: str, axes: str, noop: bool) -> None:
-    """One `If` for each axis: reduce it or not; the dims that are reduced go at the end, if they shall."""
+    """One axis after the other: the reduced element stands behind those of the axis, and a Gather takes it or them."""
     op = site.node.op_type
-    rank, element = site.needed_rank(x), site.needed_element(x)
+    rank = site.needed_rank(x)
     if op not in _IN_TURN or site.opset < 9:
         site.refuse("axes would have to be an attribute, and they are only known at run time")
     mask = axis_mask(site, axes, site.const([rank], "rank"))
     if not noop and site.dims(axes) in (None, (None,)):
         none = site.add("Not", site.add("Cast", _any(site, mask), to=int(TensorProto.BOOL)), wish="none")
         mask = site.add("Or", mask, none, wish="mask")  # no axes at all mean every axis
-    current = x
+    current = _prepared(site, op, x)
     for axis in range(rank):
-        asked = site.add("Gather", mask, site.const(axis, f"axis_{axis}"), axis=0, wish="asked")
-        current = _if(site, asked, current, axis, element)
+        current = _reduced_or_not(site, _STEP.get(op, op), current, mask, axis)
+    if op in _FINISH:
+        current = site.add(_FINISH[op], current)
     if site.attr("keepdims", 1):
         site.put("Identity", [current])
         return
-    shape = site.add("Shape", current, wish="shape")
-    kept = site.add("Compress", shape, site.add("Not", mask, wish="kept"), axis=0, wish="shape")
+    kept = site.add("Compress", site.add("Shape", current), site.add("Not", mask, wish="kept"), axis=0, wish="shape")
     site.put("Reshape", [current, kept])
+
+
+def _prepared(site: Site, op: str, x: str) -> str:
+    if op == "ReduceSumSquare":
+        return site.add("Mul", x, x)
+    return x
 
 
 def _any(site: Site, mask: str) -> str:
@@ -95,22 +101,18 @@ def _any(site: Site, mask: str) -> str:
     return site.add("ReduceMax", whole, axes=[0], keepdims=1)
 
 
-def _if(site: Site, asked: str, x: str, axis: int, element: int) -> str:
-    made, kept = site.fresh("reduced"), site.fresh("kept")
-    by_input = site.node.op_type == "ReduceSum" and site.opset >= 13
-    assert not by_input
-    then = helper.make_graph(
-        [helper.make_node(site.node.op_type, [x], [made], axes=[axis], keepdims=1)],
-        "then",
-        [],
-        [helper.make_tensor_value_info(made, element, None)],
-    )
-    other = helper.make_graph(
-        [helper.make_node("Identity", [x], [kept])], "else", [], [helper.make_tensor_value_info(kept, element, None)]
-    )
-    name = site.add("If", asked, then_branch=then, else_branch=other, wish="reduced")
-    site.facts.made[name].element, site.facts.made[name].rank = element, site.rank(x)
-    return name
+def _reduced_or_not(site: Site, op: str, x: str, mask: str, axis: int) -> str:
+    asked = site.add("Gather", mask, site.const([axis], f"axis_{axis}"), axis=0, wish="asked")
+    both = site.add("Concat", x, reduced(site, op, x, [axis], keepdims=1), axis=axis)
+    size, one = size_along(site, x, axis), site.const([1], "one")
+    count = site.add("Where", asked, one, size)
+    first = site.add("Where", asked, size, site.const([0], "zero"))
+    return site.add("Gather", both, site.add("Add", counting(site, count), first), axis=axis, wish="reduced")
+
+
+#: What is done along an axis, and once in the end, where it cannot be done as often as there are axes.
+_STEP = {"ReduceSumSquare": "ReduceSum", "ReduceLogSum": "ReduceSum"}
+_FINISH = {"ReduceLogSum": "Log"}
 
 
 for _kind in _ALL:
