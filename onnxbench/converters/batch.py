@@ -98,14 +98,13 @@ class Batch:
     def _stop(self) -> None:
         """End the workers, wait for their threads, which notice it at once, and keep what was done by then."""
         self._stopped.set()
-        for future in self._running:
-            future.cancel()
+        begun = [future for future in self._running if not future.cancel()]
         isolate.shut_down()
-        wait(self._running, timeout=5)
+        wait(begun, timeout=5)
         sweep(self._folders())
         known = {row.place for row in self._summary.rows}
-        for future in self._running:
-            done = future.done() and not future.cancelled() and future.exception() is None
+        for future in begun:
+            done = future.done() and future.exception() is None
             if done and isinstance(row := future.result(), Row) and row.place not in known:
                 self._summary.rows.append(row)
 

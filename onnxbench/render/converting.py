@@ -80,18 +80,9 @@ def print_plan(plan: Plan, out: Console) -> None:
         out.print(f"  its nodes allow {reach}")
 
 
-def print_explained(plan: Plan, node: str, out: Console) -> None:
-    """What would become of one node.
-
-    Raises:
-        NameNotFound: OB303 if there is no such node.
-    """
-    from onnxbench.core.nearest import not_found
-
-    found = [row for row in plan.rows if node in (row.node, row.node.strip("'\""))]
-    if not found:
-        raise not_found("node", node, [row.node for row in plan.rows])
-    for row in found:
+def print_explained(plan: Plan, out: Console) -> None:
+    """What would become of each node, and why."""
+    for row in plan.rows:
         place = f" in {escape(row.where)}" if row.where else ""
         out.print(f"{escape(row.op)} {escape(row.node)}{place}: {row.action}")
         for step in row.steps:
