@@ -14,6 +14,8 @@ CODES: dict[str, str] = {
     "OB104": "the chosen nodes alone do not fail",
     "OB105": "a problem was found that --fail-on names",
     "OB106": "the models differ",
+    "OB107": "the conversion was refused: nothing of the target opset is known to mean the same",
+    "OB108": "the conversion of a model crashed, or went over its time or memory",
     "OB201": "wrong usage of an option or argument",
     "OB202": "the output exists already",
     "OB203": "the format would lose something",

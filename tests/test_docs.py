@@ -112,6 +112,27 @@ def test_every_option_and_field_of_inspect_is_documented():
         assert field.name == "fail_on" or f"`{field.name}`" in page
 
 
+def test_every_option_and_field_of_convert_is_documented():
+    import inspect
+
+    from onnxbench.commands.convert import convert
+    from onnxbench.converters.report import Certificate, Conversion, Refusal, Rewrite
+    from onnxbench.converters.summary import STATES, Row, Summary
+
+    page = (ROOT / "docs" / "convert.md").read_text()
+    short = {"--models": "MODEL", "--output": "`-o FILE`"}
+    for name in inspect.signature(convert).parameters:
+        option = "--" + name.rstrip("_").replace("_", "-")
+        assert short.get(option, option) in page
+    summary = Summary().to_dict()
+    shown = [
+        *(Conversion("").to_dict(), Refusal(*"nowsr").to_dict(), Rewrite("n", "o", "w", (), ()).to_dict()),
+        *(Certificate("n", "o", "w", "same").to_dict(), Row("m", "p", "other").to_dict(), summary, summary["totals"]),
+    ]
+    for name in {name for fields in shown for name in fields} | set(STATES):
+        assert f"`{name}`" in page
+
+
 def test_every_shrinking_pass_is_documented_in_its_order():
     from onnxbench.reducers.passes import catalogue
 

@@ -58,6 +58,11 @@ def reduction(finding: Finding) -> str:
         _section("How it was reduced", _curve(report) + _items(telling.course(report))),
         _section("Environment", _items((telling.Code(name), f": {v}") for name, v in report.versions.items())),
     ]
+    return document(title, parts)
+
+
+def document(title: str, parts: Iterable[str]) -> str:
+    """A whole page of parts that are HTML already."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
