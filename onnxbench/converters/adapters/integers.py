@@ -63,6 +63,20 @@ def _mod(site: Site) -> None:
     finish(site, site.add("Where", site.add("And", apart, some), site.add("Add", left, y), left), wide, element)
 
 
+def _float_sign(site: Site) -> None:
+    """Before 28 floats have the sign of the dividend only (fmod): what is left is moved by a divisor."""
+    x, y = site.input(0), site.input(1)
+    if site.attr("fmod", 0) or site.needed_element(x) not in (*_FLOATS, TensorProto.BFLOAT16):
+        rules.keep(site)
+        return
+    left = site.add("Mod", x, y, fmod=1)
+    zero = site.scalar_like(0, x, "zero")
+    apart = site.add("Xor", site.add("Less", left, zero), site.add("Less", y, zero))
+    some = site.add("Not", site.add("Equal", left, zero))
+    moved = site.add("Add", left, y)
+    site.put("Where", [site.add("And", apart, some), moved, left])
+
+
 def _cut(site: Site, x: str) -> str:
     """The whole part of a float."""
     zero = site.scalar_like(0, x, "zero")
@@ -140,6 +154,7 @@ def _power(site: Site) -> None:
 
 
 adapter("Mod", 10, 0)(_mod)
+adapter("Mod", 28, 13)(_float_sign)
 adapter("BitShift", 11, 0)(_shift)
 for _op in ("Max", "Min"):
     adapter(_op, 12, 8)(_extreme)

@@ -52,9 +52,8 @@ def _from_resize(site: Site) -> None:
 
 
 def _resize_up(site: Site) -> None:
-    x, scales = site.input(0), site.input(1)
-    mode = site.attr("mode")
-    roi = ""
+    x, scales, mode = site.input(0), site.input(1), site.attr("mode")
+    roi = site.const([], "roi", np.float32) if site.target < 13 else ""  # Resize-11 has to have one
     if mode != "nearest":
         site.same([x, roi, scales], coordinate_transformation_mode="asymmetric")
         return
@@ -65,10 +64,10 @@ def _resize_up(site: Site) -> None:
     elif known is not None and (known <= 1).all():
         site.same([x, roi, scales], nearest_mode="ceil", **asymmetric)
     else:
-        _in_two(site, x, scales, known, asymmetric)
+        _in_two(site, x, roi, scales, known, asymmetric)
 
 
-def _in_two(site: Site, x: str, scales: str, known: np.ndarray | None, how: dict[str, str]) -> None:
+def _in_two(site: Site, x: str, roi: str, scales: str, known: np.ndarray | None, how: dict[str, str]) -> None:
     """One Resize for the dims that grow, one for those that shrink."""
     if known is not None:
         grow = site.const(np.maximum(known, 1), "grow", np.float32)
@@ -76,8 +75,8 @@ def _in_two(site: Site, x: str, scales: str, known: np.ndarray | None, how: dict
     else:
         one = site.const([1], "one", np.float32)
         grow, shrink = site.add("Max", scales, one, wish="grow"), site.add("Min", scales, one, wish="shrink")
-    larger = site.add("Resize", x, "", grow, nearest_mode="floor", wish="grown", **how)
-    site.put("Resize", [larger, "", shrink], nearest_mode="ceil", **how)
+    larger = site.add("Resize", x, roi, grow, nearest_mode="floor", wish="grown", **how)
+    site.put("Resize", [larger, roi, shrink], nearest_mode="ceil", **how)
 
 
 def _resize_down(site: Site) -> None:
