@@ -53,7 +53,19 @@ from onnx import ModelProto, NodeProto, OptionalProto, SequenceProto, TensorProt
 from onnx.reference import ReferenceEvaluator
 
 LATEST = onnx.defs.onnx_opset_version()
-DIRECTIONS = "7:13 8:13 9:13 9:latest 11:17 13:latest 18:latest 13:9 17:11 latest:17".split()
+DIRECTIONS = [
+    "7:13",
+    "8:13",
+    "9:13",
+    "9:latest",
+    "11:17",
+    "13:latest",
+    "18:latest",
+    "13:9",
+    "17:11",
+    "latest:17",
+    "18:25",
+]
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 CLASSES = ("correct", "wrong", "invalid", "refused", "no kernel", "crashed")
 OURS, CPP, SCRIPT = "onnxbench", "onnx C++", "onnxscript"
@@ -145,7 +157,7 @@ def generated() -> list[tuple[Path, str]]:
 
 
 def generate(root: Path) -> None:
-    from onnx.backend.test.loader import load_model_tests  # noqa: PLC0415 - twelve seconds
+    from onnx.backend.test.loader import load_model_tests
 
     warnings.simplefilter("ignore")
     for kind in KINDS:
@@ -225,11 +237,11 @@ def nodes(model: ModelProto) -> Iterator[NodeProto]:
 
 
 def convert_ours(path: str, target: int, verify: bool) -> bytes:
-    from onnxbench.converters.options import ConvertOptions  # noqa: PLC0415
-    from onnxbench.converters.run import convert_model  # noqa: PLC0415
-    from onnxbench.core.model import load  # noqa: PLC0415
-    from onnxbench.core.slimming import fatten  # noqa: PLC0415
-    from onnxbench.errors import BenchError  # noqa: PLC0415
+    from onnxbench.converters.options import ConvertOptions
+    from onnxbench.converters.run import convert_model
+    from onnxbench.core.model import load
+    from onnxbench.core.slimming import fatten
+    from onnxbench.errors import BenchError
 
     try:
         result, report = convert_model(load(path), ConvertOptions(targets={"": target}, verify=verify))
@@ -241,8 +253,8 @@ def convert_ours(path: str, target: int, verify: bool) -> bytes:
     return fatten(result).proto.SerializeToString()
 
 
-def convert_cpp(path: str, target: int, verify: bool) -> bytes:  # noqa: ARG001
-    from onnx import version_converter  # noqa: PLC0415
+def convert_cpp(path: str, target: int, verify: bool) -> bytes:
+    from onnx import version_converter
 
     model = onnx.load(path)
     try:
@@ -251,7 +263,7 @@ def convert_cpp(path: str, target: int, verify: bool) -> bytes:  # noqa: ARG001
         raise Refused(f"{type(error).__name__}: {error}") from error
 
 
-def convert_script(path: str, target: int, verify: bool) -> bytes:  # noqa: ARG001
+def convert_script(path: str, target: int, verify: bool) -> bytes:
     process = peer()
     message = pickle.dumps((Path(path).read_bytes(), target))
     process.stdin.write(struct.pack("<I", len(message)) + message)
@@ -302,9 +314,7 @@ def run_ort(model: ModelProto, feeds: dict[str, Any]) -> list[Any]:
     settings.log_severity_level = 4
     settings.intra_op_num_threads = settings.inter_op_num_threads = 1
     try:
-        session = onnxruntime.InferenceSession(
-            model.SerializeToString(), settings, providers=["CPUExecutionProvider"]
-        )
+        session = onnxruntime.InferenceSession(model.SerializeToString(), settings, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise (NoKernel if is_gap(str(error)) else Unloadable)(f"{error}") from error
     if any(is_odd(array) for array in feeds.values()):
@@ -314,7 +324,12 @@ def run_ort(model: ModelProto, feeds: dict[str, Any]) -> list[Any]:
 
 def is_gap(message: str) -> bool:
     """Whether ONNX Runtime says that it lacks something, and not that the model does."""
-    said = ("NOT_IMPLEMENTED", "Could not find an implementation", "No Op registered", "is not a registered function/op")
+    said = (
+        "NOT_IMPLEMENTED",
+        "Could not find an implementation",
+        "No Op registered",
+        "is not a registered function/op",
+    )
     return any(part in message for part in (*said, "under development", "Unsupported model IR version"))
 
 
@@ -596,7 +611,9 @@ def run_all(options: argparse.Namespace) -> None:
         source, target = (LATEST if text == "latest" else int(text) for text in direction.split(":"))
         fresh = [Task(case) for case in cases if case.opset == source and case not in originals]
         originals |= {task.case: found for task, found in hand_out(fresh, options.jobs, options.limit).items()}
-        mine = {case: reason for case, (found, reason) in originals.items() if (case.opset, found) == (source, "correct")}
+        mine = {
+            case: reason for case, (found, reason) in originals.items() if (case.opset, found) == (source, "correct")
+        }
         row: dict[str, Any] = {"direction": direction, "models": len(mine), "tools": {}}
         row["not taken by the checker themselves"] = {case.name: reason for case, reason in mine.items() if reason}
         row["not run right themselves"] = {
@@ -633,10 +650,10 @@ def show(row: dict[str, Any], wanted: list[str]) -> None:
 def warm(tools: list[str]) -> None:
     """Import once what workers need."""
     if OURS in tools:
-        import onnxbench.converters.run  # noqa: PLC0415
-        import onnxbench.core.slimming  # noqa: PLC0415, F401
+        import onnxbench.converters.run
+        import onnxbench.core.slimming  # noqa: F401
     if CPP in tools:
-        import onnx.version_converter  # noqa: PLC0415, F401
+        import onnx.version_converter  # noqa: F401
 
 
 def with_onnxscript(interpreter: str) -> list[str]:
