@@ -4,7 +4,8 @@ usage: convert_corpus.py FOLDER [--to 13,17,21,latest] [--only NAME] [--log FILE
 
 FOLDER is what corpus/fetch_models.py made. Each model is raised to each target above its own opset. A result is judged in a process
 of its own: is it at the target, do the checker and strict inference take it if they take the source, and does ONNX Runtime without
-optimizations give what it gives for the source, on the same seeded inputs. The log is a line of JSON for each model and target; what
+optimizations give what it gives for the source, on the same seeded inputs; where it does not run the source, what the backend test
+of the installed onnx wants of that model. The log is a line of JSON for each model and target; what
 stands there is not done again. Ends with 1 if a result is worse than its report says.
 """
 
@@ -32,13 +33,14 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
-from convert import LATEST, invalidity, opset_of
+from convert import LATEST, Case, data_sets, invalidity, opset_of
+from convert import run as run_test
 
 from onnxbench.core.model import load
 from onnxbench.verify import feed_sets
 
 RTOL, ATOL = 1e-3, 1e-5
-GOOD = ("equal", "too long", "source does not run", "")
+GOOD = ("equal", "right by its test", "no kernel", "too long", "source does not run", "")
 
 
 def main() -> int:
@@ -173,12 +175,26 @@ def compared(source: Path, result: Path, target: int) -> tuple[str, str]:
     try:
         runs = [(feeds, run(source, feeds)) for feeds in first(feed_sets(load(source)), 2)]
     except Exception as error:
-        return "source does not run", f"{type(error).__name__}: {error}"[:200]
+        sets = data_sets(Case("", str(with_data(source)), 0), before)
+        return by_test(after, sets) if sets else ("source does not run", f"{type(error).__name__}: {error}"[:200])
     try:
         found = [difference(wanted, run(result, feeds)) for feeds, wanted in runs]
     except Exception as error:
         return "does not run", f"{type(error).__name__}: {error}"[:300]
     return next((("differs", reason) for reason in found if reason), ("equal", ""))
+
+
+def with_data(source: Path) -> Path:
+    """The same model in the installed onnx, where the data of its test lies; the model itself if there is none."""
+    root = Path(onnx.__file__).parent.parent
+    _, found, inside = str(source).partition("/onnx/backend/test/data/")
+    same = root / "onnx/backend/test/data" / inside
+    return same if found and same.exists() and same.read_bytes() == source.read_bytes() else source
+
+
+def by_test(model: onnx.ModelProto, sets: list[Any]) -> tuple[str, str]:
+    found, reason = run_test(model, sets)
+    return {"correct": "right by its test", "wrong": "differs"}.get(found, found), "" if found == "correct" else reason
 
 
 def first(feeds: Iterator[Any], count: int) -> list[Any]:
@@ -226,7 +242,7 @@ def summarize(rows: list[dict[str, Any]]) -> None:
         for target in sorted({row["target"] for row in rows}):
             counts = Counter(row[key] or "-" for row in rows if row["target"] == target)
             print(f"{title} at {target}: " + ", ".join(f"{count} {name}" for name, count in counts.most_common()))
-    reasons = Counter(row["why"] for row in rows if row["why"] and row["judged"] != "equal")
+    reasons = Counter(row["why"] for row in rows if row["why"] and row["judged"] not in ("equal", "right by its test"))
     for reason, count in reasons.most_common(20):
         print(f"{count} x {reason}")
     print(f"{len(rows)} conversions, {sum(row['seconds'] for row in rows):.0f} s")
