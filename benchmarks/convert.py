@@ -69,6 +69,7 @@ DIRECTIONS = [
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 CLASSES = ("correct", "wrong", "invalid", "refused", "no kernel", "crashed")
 OURS, CPP, SCRIPT = "onnxbench", "onnx C++", "onnxscript"
+ORT, REFERENCE = "ORT", "reference"
 RTOL, ATOL = 1e-3, 1e-7
 PEER = """\
 import os, pickle, struct, sys
@@ -317,9 +318,14 @@ def run_ort(model: ModelProto, feeds: dict[str, Any]) -> list[Any]:
         session = onnxruntime.InferenceSession(model.SerializeToString(), settings, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise (NoKernel if is_gap(str(error)) else Unloadable)(f"{error}") from error
-    if any(is_odd(array) for array in feeds.values()):
-        return run_odd(session, model, feeds)
-    return session.run(None, feeds)
+    try:
+        if any(is_odd(array) for array in feeds.values()):
+            return run_odd(session, model, feeds)
+        return session.run(None, feeds)
+    except RuntimeError as error:
+        if "No corresponding Numpy type" in str(error):
+            raise NoKernel(f"{error}") from error
+        raise
 
 
 def is_gap(message: str) -> bool:
@@ -386,26 +392,35 @@ def data_sets(case: Case, source: ModelProto) -> list[tuple[dict[str, Any], list
     return found
 
 
-def run(model: ModelProto, sets: list[tuple[dict[str, Any], list[Any]]]) -> tuple[str, str]:
-    """What a model does on the data of its test: correct, wrong, invalid or no kernel; and why."""
-    told = []
-    for runtime, name in ((run_ort, "ORT"), (run_reference, "reference")):
-        try:
-            reason = next(filter(None, (differ(runtime(model, feeds), wanted) for feeds, wanted in sets)), "")
-        except NoKernel as error:
-            told.append(("no kernel", f"{name}: {error}"))
-        except Unloadable as error:
-            told.append(("invalid", f"{name}: {error}"))
-        except Exception as error:
-            told.append(("wrong", f"{name}: {type(error).__name__}: {error}"))
-        else:
-            if not reason:
-                return "correct", f"{name}"
-            told.append(("wrong", f"{name}: {reason}"))
-            if name == "ORT" and opset_of(model) < 13:
-                break  # the reference knows little of what old operators meant
-    # What ONNX Runtime says counts, if it says anything.
-    return next((entry for entry in told if entry[0] != "no kernel"), told[0])
+def run(model: ModelProto, sets: list[tuple[dict[str, Any], list[Any]]], by: str = "") -> tuple[str, str, str]:
+    """What a model does on the data of its test (correct, wrong, invalid or no kernel), why, and what ran it right.
+
+    ONNX Runtime has the last word if it runs the model, but for results of a source (`by`) that only the reference ran right.
+    """
+    found, why = run_by(run_ort, model, sets)
+    if found == "correct":
+        return found, "", ORT
+    if found != "no kernel" and by == ORT:
+        return found, f"{ORT}: {why}", ""
+    other, because = run_by(run_reference, model, sets)
+    said = f"{ORT}: {why}; {REFERENCE}: {because}"
+    if other == "correct":
+        return other, f"{REFERENCE}; {ORT}: {why}", REFERENCE
+    if found == "no kernel" and opset_of(model) < 13:
+        return "no kernel", said, ""  # the reference knows little of what operators meant then
+    return (other if found == "no kernel" else found), said, ""
+
+
+def run_by(runtime: Any, model: ModelProto, sets: list[tuple[dict[str, Any], list[Any]]]) -> tuple[str, str]:
+    try:
+        reason = next(filter(None, (differ(runtime(model, feeds), wanted) for feeds, wanted in sets)), "")
+    except NoKernel as error:
+        return "no kernel", f"{error}"
+    except Unloadable as error:
+        return "invalid", f"{error}"
+    except Exception as error:
+        return "wrong", f"{type(error).__name__}: {error}"
+    return ("wrong", reason) if reason else ("correct", "")
 
 
 def differ(outputs: Iterable[Any], wanted: list[Any]) -> str:
@@ -462,14 +477,15 @@ class Task:
     target: int = 0
     verify: bool = False
     taken: bool = True  # by the checker, as it is
+    by: str = ""  # the runtime that runs it right as it is
 
 
-def work(task: Task, converted: Callable[[], None]) -> tuple[str, str]:
+def work(task: Task, converted: Callable[[], None]) -> tuple[str, ...]:
     source = onnx.load(task.case.path)
     sets = data_sets(task.case, source)
     if not task.tool:
-        found, reason = run(source, sets) if sets else ("no data", "")
-        return found, invalidity(source) if found == "correct" else reason
+        found, reason, by = run(source, sets) if sets else ("no data", "", "")
+        return found, invalidity(source) if found == "correct" else reason, by
     try:
         content = CONVERTERS[task.tool](task.case.path, task.target, task.verify)
     except Refused as refusal:
@@ -480,7 +496,7 @@ def work(task: Task, converted: Callable[[], None]) -> tuple[str, str]:
         return "invalid", f"opset {opset_of(result)}, not {task.target}"
     if task.taken and (reason := invalidity(result)):
         return "invalid", reason
-    return run(result, sets)
+    return run(result, sets, task.by)[:2]
 
 
 def serve(tasks: Connection) -> None:
@@ -496,7 +512,7 @@ def serve(tasks: Connection) -> None:
             found = work(task, lambda: tasks.send("converted"))
         except BaseException as error:
             found = "crashed", f"{type(error).__name__}: {error} {place(error)}"
-        tasks.send((found[0], " ".join(found[1].split())[:600]))
+        tasks.send(tuple(" ".join(part.split())[:600] for part in found))
     os._exit(0)
 
 
@@ -537,7 +553,7 @@ class Worker:
         self.pipe.close()
 
 
-def hand_out(tasks: list[Task], jobs: int, limit: float) -> dict[Task, tuple[str, str]]:
+def hand_out(tasks: list[Task], jobs: int, limit: float) -> dict[Task, tuple[str, ...]]:
     """What came of each task. A worker that dies or hangs is replaced."""
     queue, found = deque(tasks), {}
     workers = [Worker() for _ in range(min(jobs, len(tasks)))]
@@ -603,7 +619,7 @@ def run_all(options: argparse.Namespace) -> None:
     tools = [OURS] if options.ours_only else [OURS, CPP, *with_onnxscript(options.peers)]
     warm(tools)
     cases = [case for case in suite(options.suite) if options.only in case.name]
-    originals: dict[Case, tuple[str, str]] = {}
+    originals: dict[Case, tuple[str, ...]] = {}
     record = []
     print("| direction | models | " + " | ".join(f"{tool}: {' / '.join(CLASSES)}" for tool in tools) + " |")
     print("|---" * (len(tools) + 2) + "|", flush=True)
@@ -611,17 +627,15 @@ def run_all(options: argparse.Namespace) -> None:
         source, target = (LATEST if text == "latest" else int(text) for text in direction.split(":"))
         fresh = [Task(case) for case in cases if case.opset == source and case not in originals]
         originals |= {task.case: found for task, found in hand_out(fresh, options.jobs, options.limit).items()}
-        mine = {
-            case: reason for case, (found, reason) in originals.items() if (case.opset, found) == (source, "correct")
-        }
+        mine = {case: told[1:] for case, told in originals.items() if (case.opset, told[0]) == (source, "correct")}
         row: dict[str, Any] = {"direction": direction, "models": len(mine), "tools": {}}
-        row["not taken by the checker themselves"] = {case.name: reason for case, reason in mine.items() if reason}
+        row["not taken by the checker themselves"] = {case.name: reason for case, (reason, _) in mine.items() if reason}
         row["not run right themselves"] = {
             case.name: found for case, found in originals.items() if case.opset == source and case not in mine
         }
         for tool in tools:
             since = time.monotonic()
-            tasks = [Task(case, tool, target, options.verify, not reason) for case, reason in mine.items()]
+            tasks = [Task(case, tool, target, options.verify, not reason, by) for case, (reason, by) in mine.items()]
             found = {task.case.name: answer for task, answer in hand_out(tasks, options.jobs, options.limit).items()}
             row["tools"][tool] = {"seconds": round(time.monotonic() - since, 1), "models": found}
         record.append(row)
