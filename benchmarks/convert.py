@@ -27,6 +27,7 @@ os.environ["ALLOW_RELEASED_ONNX_OPSET_ONLY"] = "0"  # ONNX Runtime shall try ops
 
 import argparse
 import contextlib
+import ctypes
 import hashlib
 import json
 import multiprocessing
@@ -501,6 +502,9 @@ def work(task: Task, converted: Callable[[], None]) -> tuple[str, ...]:
 
 def serve(tasks: Connection) -> None:
     os.setsid()
+    ctypes.CDLL(None).prctl(
+        1, signal.SIGKILL, 0, 0, 0
+    )  # PR_SET_PDEATHSIG: no worker outlives a benchmark that is killed
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     onnxruntime.set_default_logger_severity(4)
