@@ -65,8 +65,10 @@ def print_plan(plan: Plan, out: Console) -> None:
                 rewritten[step] = rewritten.get(step, 0) + 1
     said = ", ".join(f"{count} {action}" for action, count in counts.items() if count or action != "refused")
     style = "bold red" if counts["refused"] else "bold green"
-    name = escape(str(getattr(plan, "model", "")))
-    out.print(Text(f"{name}: " if name else "") + Text(f"{counted(len(plan.rows), 'node')}: {said}", style))
+    out.print(
+        Text(f"{escape(plan.model)}: {opsets(plan.before, plan.after)}, ")
+        + Text(f"{counted(len(plan.rows), 'node')}: {said}", style)
+    )
     for step, count in rewritten.items():
         out.print(f"  {escape(step):<32} {count}")
     for row in plan.rows:
@@ -74,10 +76,11 @@ def print_plan(plan: Plan, out: Console) -> None:
             place = f" in {escape(row.where)}" if row.where else ""
             steps = f": {escape(', '.join(row.steps))}" if row.steps else ""
             out.print(f"  refused {escape(row.op)} {escape(row.node)}{place}{steps}: {escape(row.reason)}")
-    if plan.rows:
-        lowest, highest = max(row.lowest for row in plan.rows), min(row.highest for row in plan.rows)
-        reach = f"every opset from {lowest} to {highest}" if lowest <= highest else "no single opset"
-        out.print(f"  its nodes allow {reach}")
+    if plan.lowest is not None and plan.highest is not None:
+        allowed = (
+            f"every opset from {plan.lowest} to {plan.highest}" if plan.lowest <= plan.highest else "no single opset"
+        )
+        out.print(f"  its nodes allow {allowed}")
 
 
 def print_explained(plan: Plan, out: Console) -> None:
@@ -89,7 +92,8 @@ def print_explained(plan: Plan, out: Console) -> None:
             out.print(f"  {escape(step)}")
         if row.reason:
             out.print(f"  {escape(row.reason)}")
-        out.print(f"  it has a form in every opset from {row.lowest} to {row.highest}")
+        if row.lowest is not None:
+            out.print(f"  it has a form in every opset from {row.lowest} to {row.highest}")
 
 
 def print_rechecked(found: Rechecked, out: Console) -> None:

@@ -88,6 +88,21 @@ def test_streams_and_places(bench, tmp_path):
     assert version(tmp_path / "m.onnx") == 13
 
 
+def test_a_plan_and_a_refusal_in_it_are_told(bench, tmp_path):
+    write(tmp_path / "m.onnx", STRINGS)
+    done = bench("convert", "m.onnx", "--to", "13", "--explain", "join", "--json")
+    assert done.returncode == 1
+    said = json.loads(done.stdout)
+    assert said["error"]["code"] == "OB107"
+    assert [row["action"] for row in said["nodes"]] == ["refused"]
+    done = bench("convert", "m.onnx", "--to", "13", "-n")
+    assert done.returncode == 1
+    assert "refused StringConcat" in done.stdout
+    assert "error[OB107]" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
+    assert bench("convert", "m.onnx", "--to", "13", "--explain", "joint").returncode == 3
+
+
 @pytest.mark.parametrize(
     "arguments, says",
     [
