@@ -41,7 +41,7 @@ class Planned:
             return None
         first, more = refused[0], len(refused) - 1
         also = f", and {more} more node{'s' * (more != 1)} cannot be converted" if more else ""
-        fact = f"{self.model} cannot be converted: {first.op} {quote(first.node)}: {first.reason}{also}"
+        fact = f"{self.model} cannot be converted: {first.node}: {first.reason}{also}"
         return AnswerIsNo("OB107", fact)
 
     def to_dict(self) -> dict[str, Any]:
@@ -117,7 +117,12 @@ def _only(plan: Plan, node: str) -> Plan:
     """
     from onnxbench.core.nearest import not_found
 
-    found = [row for row in plan.rows if node in (row.node, row.node.strip("'"))]
+    named = quote(node)  # a label is 'name' (Operator), or: Operator that makes 'output'
+    found = [
+        row
+        for row in plan.rows
+        if row.node == node or row.node.startswith(f"{named} (") or row.node.endswith(f" {named}")
+    ]
     if not found:
         raise not_found("node", node, [row.node for row in plan.rows])
     return dataclasses.replace(plan, rows=found)
