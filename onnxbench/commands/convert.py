@@ -193,7 +193,7 @@ def _single(
     said = {**report.to_dict(), **error}
     if json:
         typer.echo(_dump(said))
-    elif output != "-" or stopped is not None:
+    elif output != "-":
         print_conversion(report, out)
     if stopped is not None:
         _say(stopped)

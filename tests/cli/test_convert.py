@@ -52,6 +52,7 @@ def test_a_refusal_is_told_with_node_step_and_code_and_writes_nothing(bench, tmp
     assert "refused 'join' (StringConcat): StringConcat " in done.stdout
     assert "error[OB107]: m.onnx was not converted: 'join' (StringConcat): StringConcat " in done.stderr
     assert not (tmp_path / "out.onnx").exists()
+    assert bench("convert", "m.onnx", "--to", "13", "-o", "-").stdout == ""
     said = json.loads(bench("convert", "m.onnx", "--to", "13", "-o", "out.onnx", "--json").stdout)
     assert said["error"]["code"] == "OB107"
     assert said["refusals"][0]["op"] == "StringConcat"
