@@ -56,7 +56,7 @@ def convert_many(many: Many, job: Job, out: Console, progress: Progress, *, json
     from onnxbench.converters.tree import REPORTS
     from onnxbench.render.converting import print_summary
 
-    tree = _tree(many)
+    tree = tree_of(many)
     refuse_taken(many.reports, force=job.force)
     journal = Journal(tree.output)
     journal.open()
@@ -81,7 +81,13 @@ def convert_many(many: Many, job: Job, out: Console, progress: Progress, *, json
     return summary.exit_code
 
 
-def _tree(many: Many) -> Tree:
+def tree_of(many: Many) -> Tree:
+    """What goes where.
+
+    Raises:
+        UsageError: OB201 if that cannot be told.
+        ModelError: OB301 if there is no model.
+    """
     from onnxbench.converters.tree import in_place, plan_tree
 
     if many.in_place and many.output is not None:

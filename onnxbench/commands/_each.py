@@ -16,7 +16,8 @@ from onnxbench.errors import BenchError, escape
 class Report(Protocol):
     """What a service says of one model."""
 
-    exit_code: int
+    @property
+    def exit_code(self) -> int: ...
 
     def to_dict(self) -> dict[str, Any]: ...
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from onnxbench.converters.feeding import Feeding
     from onnxbench.converters.one import Job
     from onnxbench.converters.options import ConvertOptions
-    from onnxbench.converters.plan import Plan
     from onnxbench.errors import BenchError, UsageError
     from onnxbench.render.progress import Progress
     from onnxbench.runtimes.base import Limits
@@ -93,6 +92,7 @@ def convert(
     _warm_up(plural=plural)  # while everything else is imported
 
     from onnxbench.commands._convert_many import Many, convert_many
+    from onnxbench.commands._convert_plan import plan
     from onnxbench.converters.options import ConvertOptions
     from onnxbench.render.console import console
     from onnxbench.render.progress import Progress
@@ -112,8 +112,9 @@ def convert(
         asked = _for_runtime(asked, to_runtime)
     progress = Progress(quiet, verbose)
     if dry_run or explain is not None:
-        return _plan(models, asked, explain, out, progress, exact=exact, from_=from_, json=json)
+        return plan(models, asked, explain, out, progress, exact=exact, from_=from_, json=json)
     job = _job(asked, _feeding(inputs, shape, dim, range_, seed), require_verified, allow_lossy, force)
+    job = dataclasses.replace(job, runtime=to_runtime or "")
     if plural:
         many = Many(models, output, in_place, exact, others, from_, jobs, tuple(report or ()), max_memory.endswith("%"))
         return convert_many(many, job, out, progress, json=json)
@@ -134,7 +135,7 @@ def _warm_up(*, plural: bool) -> None:
 def _for_runtime(asked: ConvertOptions, runtime: str) -> ConvertOptions:
     from onnxbench.converters.runtime_target import target_of
 
-    found = target_of(runtime)
+    found = target_of(runtime, asked.limits)
     return dataclasses.replace(asked, targets=dict(found.opsets), ir=found.ir if asked.ir is None else asked.ir)
 
 
@@ -192,63 +193,13 @@ def _single(
     said = {**report.to_dict(), **error}
     if json:
         typer.echo(_dump(said))
-    elif output != "-" or stopped is not None:
+    elif output != "-":
         print_conversion(report, out)
     if stopped is not None:
         _say(stopped)
     code = stopped.exit_code if stopped is not None else report.exit_code
     write_single(reports, said, target.source, code)
     return code
-
-
-def _plan(
-    models: Sequence[str],
-    asked: ConvertOptions,
-    explain: str | None,
-    out: Console,
-    progress: Progress,
-    *,
-    exact: bool,
-    from_: int | None,
-    json: bool,
-) -> int:
-    from onnxbench.commands._each import each
-    from onnxbench.commands._targets import Target
-    from onnxbench.converters.plan import plan_model
-    from onnxbench.core.files import find_models, is_plural
-    from onnxbench.core.graph import opset_imports
-    from onnxbench.core.model import load
-    from onnxbench.render.converting import print_explained, print_plan
-
-    plural = is_plural(models)
-    paths = {path: is_plural([text]) and not exact for text in models for path in find_models([text])}
-
-    def work(job: Target) -> Plan:
-        progress.step(f"planning {job.source}")
-        try:
-            wanted = dataclasses.replace(asked, at_least=asked.at_least or paths[job.source])
-            plan = plan_model(load(job.source), wanted)
-        finally:
-            progress.close()
-        return plan if explain is None else _only(plan, explain)
-
-    def show(plan: Plan) -> None:
-        (print_plan if explain is None else print_explained)(plan, out)
-
-    jobs = [Target(path, "", False) for path in paths]
-    if from_ is not None:
-        jobs = [job for job in jobs if opset_imports(load(job.source).proto.opset_import).get("") == from_]
-    return each(jobs, work, show, plural=plural, json=json, schema="onnxbench.convert-plans/1")
-
-
-def _only(plan: Plan, node: str) -> Plan:
-    """What a plan says of one node."""
-    from onnxbench.core.nearest import not_found
-
-    found = [row for row in plan.rows if node in (row.node, row.node.strip("'"))]
-    if not found:
-        raise not_found("node", node, [row.node for row in plan.rows])
-    return dataclasses.replace(plan, rows=found)
 
 
 def _recheck(path: Path, limits: Limits, models: list[str] | None, color: str, *, json: bool) -> int:

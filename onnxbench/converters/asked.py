@@ -40,7 +40,13 @@ class Asked:
             *(sorted(options.targets.items()), self.raises(item), options.ir, sorted(options.expand)),
             *(options.verify, options.whole, options.seed, options.limits.timeout),
             *(feeding.inputs, sorted(feeding.shapes.items()), sorted(feeding.dims.items())),
-            *(sorted(feeding.ranges.items()), self.job.require_verified, self.job.allow_lossy, _versions()),
+            *(
+                sorted(feeding.ranges.items()),
+                self.job.require_verified,
+                self.job.allow_lossy,
+                self.job.runtime,
+                _versions(),
+            ),
         ]
         return digests.of_data(said)
 

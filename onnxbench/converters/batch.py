@@ -138,11 +138,8 @@ class Batch:
         if wanted is not None and found != wanted:
             return f"it is at opset {found}, not {wanted}" if found is not None else f"it is not at opset {wanted}"
         options = self.asked.job.options
-        if self.asked.raises(item) and not options.expand and options.ir is None and look.is_there(options.targets):
-            imported = {domain: look.opsets.get(domain, version) for domain, version in look.lowest.items()}
-            there = (f"{domain or 'opset'} {imported[domain]}" for domain in options.targets if domain in imported)
-            return f"it is at {', '.join(there)} already"
-        return ""
+        raised = self.asked.raises(item) and not options.expand and options.ir is None
+        return look.stays(options.targets) if raised else ""
 
     def _bytes(self, left: Sequence[Item], aside: Mapping[str, str], files: Mapping[str, Path]) -> int:
         """Bytes that will be written, if each model stays as large as it is."""

@@ -33,6 +33,7 @@ class Job:
         force: replace what is there.
         require_verified: write nothing that was not verified.
         allow_lossy: write a format even if it cannot hold all of the model.
+        runtime: one that has to load the result; none if it is empty.
         one_of_many: whether options may name inputs and symbols that this model does not have.
     """
 
@@ -43,6 +44,7 @@ class Job:
     force: bool = False
     require_verified: bool = False
     allow_lossy: bool = False
+    runtime: str = ""
     one_of_many: bool = False
 
 
@@ -97,6 +99,8 @@ def _convert(job: Job) -> tuple[Conversion, BenchError | None, Model | None]:
         if not job.allow_lossy:
             refuse_losses(model.proto, Path(job.output))
     converted, report = convert_model(model, job.options, _feeds(job, model))
+    if job.runtime and report.state not in ("refused", "mismatch"):
+        _refuse_unloaded(converted or model, report, job)
     stopped = verdict(report, require_verified=job.require_verified)
     result = None if stopped is not None else converted or model
     if result is not None:
@@ -104,6 +108,15 @@ def _convert(job: Job) -> tuple[Conversion, BenchError | None, Model | None]:
         report.output = escape(job.output) if job.output != "-" else ""
     report.seconds = time.monotonic() - started
     return report, stopped, result
+
+
+def _refuse_unloaded(result: Model, report: Conversion, job: Job) -> None:
+    """Refuse what the runtime that it is for does not load. Without values for its inputs no time goes into a run."""
+    from onnxbench.runtimes.find import find
+
+    outcome = find(job.runtime).run(result, {}, limits=job.options.limits)
+    if outcome.kind == "crash" or (outcome.kind in ("error", "unsupported") and outcome.phase == "load"):
+        report.state, report.reason = "refused", f"{job.runtime} {outcome.sentence()}"
 
 
 def _feeds(job: Job, model: Model) -> Callable[[Model], Iterable[Feeds]]:

@@ -34,10 +34,13 @@ class Look:
     error: Mapping[str, str] | None = None
     code: int = 0
 
-    def is_there(self, targets: Mapping[str, int]) -> bool:
-        """Whether all that it imports of these domains is at the target, or above."""
+    def stays(self, targets: Mapping[str, int]) -> str:
+        """Why a model need not be raised: all that it imports of these domains is there, or above. Empty if it is not."""
         asked = [domain for domain in targets if domain in self.lowest]
-        return bool(asked) and all(self.lowest[domain] >= targets[domain] for domain in asked)
+        if not asked or any(self.lowest[domain] < targets[domain] for domain in asked):
+            return ""
+        there = (f"{domain or 'opset'} {self.opsets.get(domain, self.lowest[domain])}" for domain in asked)
+        return f"it is at {', '.join(there)} already"
 
     @property
     def bytes(self) -> int:

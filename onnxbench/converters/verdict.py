@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnxbench.converters.report import Conversion
-from onnxbench.errors import AnswerIsNo, BenchError, SafetyStop, quote
+from onnxbench.errors import AnswerIsNo, BenchError, SafetyStop
 
 
 def verdict(report: Conversion, *, require_verified: bool = False) -> BenchError | None:
@@ -25,7 +25,7 @@ def _refused(report: Conversion) -> AnswerIsNo:
         return AnswerIsNo("OB107", f"{report.model} was not converted: {report.reason}")
     first = report.refusals[0]
     place = f" in {first.where}" if first.where else ""
-    fact = f"{first.op} {quote(first.node)}{place} cannot go from {first.step}: {first.reason}"
+    fact = f"{first.node}{place}: {first.step}: {first.reason}"
     more = len(report.refusals) - 1
     also = f", and {more} more node{'s' * (more != 1)} cannot be converted" if more else ""
     return AnswerIsNo("OB107", f"{report.model} was not converted: {fact}{also}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from onnxbench.render import svg
-from onnxbench.render.conversions_markdown import difference
+from onnxbench.render.conversions_markdown import difference, refusal
 from onnxbench.render.converting import cells, totals
 from onnxbench.render.html import document
 
@@ -51,7 +51,7 @@ def _row(row: Row) -> list[str]:
 
 def _details(row: Row) -> str:
     """Steps, refused and differing nodes and notes of one model, folded away."""
-    refused = [f"refused {e['op']} {e['node']} {e['where']}: {e['step']}: {e['reason']}" for e in row.refusals[:_MOST]]
+    refused = [f"refused {refusal(entry)}" for entry in row.refusals[:_MOST]]
     differing = [f"differs: {difference(entry)}" for entry in row.differing[:_MOST]]
     steps = [f"{step}: {count}" for step, count in row.by_step.items()]
     same, certified = row.certified

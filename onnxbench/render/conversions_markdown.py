@@ -45,7 +45,7 @@ def _refusals(summary: Summary) -> list[str]:
 def _model(row: Row) -> list[str]:
     """What there is to say of one model beyond its row."""
     lines = [
-        *(f"- refused {prose(_refusal(entry))}" for entry in row.refusals[:_MOST]),
+        *(f"- refused {prose(refusal(entry))}" for entry in row.refusals[:_MOST]),
         *([f"- and {len(row.refusals) - _MOST} more"] if len(row.refusals) > _MOST else []),
         *(f"- differs: {prose(difference(entry))}" for entry in row.differing),
         *(f"- {prose(step)}: {count}" for step, count in row.by_step.items()),
@@ -54,15 +54,16 @@ def _model(row: Row) -> list[str]:
     return [f"### {prose(row.model)}", "", *lines] if lines else []
 
 
-def _refusal(entry: dict[str, str]) -> str:
+def refusal(entry: dict[str, str]) -> str:
+    """A node that has no form in the target, the step that it cannot take, and why."""
     place = f" in {entry['where']}" if entry["where"] else ""
-    return f"{entry['op']} {entry['node']}{place}: {entry['step']}: {entry['reason']}"
+    return f"{entry['node']}{place}: {entry['step']}: {entry['reason']}"
 
 
 def difference(entry: dict[str, str]) -> str:
     """A node that gives something else now, and how."""
     place = f" in {entry['where']}" if entry["where"] else ""
-    return f"{entry['op']} {entry['node']}{place}: {entry['reason']}"
+    return f"{entry['node']}{place}: {entry['reason']}"
 
 
 def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

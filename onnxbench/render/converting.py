@@ -34,9 +34,7 @@ def print_conversion(report: Conversion, out: Console) -> None:
         out.print(f"  {escape(step):<32} {count}")
     for entry in report.refusals[:_MOST]:
         place = f" in {escape(entry.where)}" if entry.where else ""
-        out.print(
-            f"  refused {escape(entry.op)} {escape(entry.node)}{place}: {escape(entry.step)}: {escape(entry.reason)}"
-        )
+        out.print(f"  refused {escape(entry.node)}{place}: {escape(entry.step)}: {escape(entry.reason)}")
     if len(report.refusals) > _MOST:
         out.print(f"  and {len(report.refusals) - _MOST} more that are refused")
     if verified := proof(report):
@@ -65,31 +63,35 @@ def print_plan(plan: Plan, out: Console) -> None:
                 rewritten[step] = rewritten.get(step, 0) + 1
     said = ", ".join(f"{count} {action}" for action, count in counts.items() if count or action != "refused")
     style = "bold red" if counts["refused"] else "bold green"
-    name = escape(str(getattr(plan, "model", "")))
-    out.print(Text(f"{name}: " if name else "") + Text(f"{counted(len(plan.rows), 'node')}: {said}", style))
+    out.print(
+        Text(f"{escape(plan.model)}: {opsets(plan.before, plan.after)}, ")
+        + Text(f"{counted(len(plan.rows), 'node')}: {said}", style)
+    )
     for step, count in rewritten.items():
         out.print(f"  {escape(step):<32} {count}")
     for row in plan.rows:
         if row.action == "refused":
             place = f" in {escape(row.where)}" if row.where else ""
             steps = f": {escape(', '.join(row.steps))}" if row.steps else ""
-            out.print(f"  refused {escape(row.op)} {escape(row.node)}{place}{steps}: {escape(row.reason)}")
-    if plan.rows:
-        lowest, highest = max(row.lowest for row in plan.rows), min(row.highest for row in plan.rows)
-        reach = f"every opset from {lowest} to {highest}" if lowest <= highest else "no single opset"
-        out.print(f"  its nodes allow {reach}")
+            out.print(f"  refused {escape(row.node)}{place}{steps}: {escape(row.reason)}")
+    if plan.lowest is not None and plan.highest is not None:
+        allowed = (
+            f"every opset from {plan.lowest} to {plan.highest}" if plan.lowest <= plan.highest else "no single opset"
+        )
+        out.print(f"  its nodes allow {allowed}")
 
 
 def print_explained(plan: Plan, out: Console) -> None:
     """What would become of each node, and why."""
     for row in plan.rows:
         place = f" in {escape(row.where)}" if row.where else ""
-        out.print(f"{escape(row.op)} {escape(row.node)}{place}: {row.action}")
+        out.print(f"{escape(row.node)}{place}: {row.action}")
         for step in row.steps:
             out.print(f"  {escape(step)}")
         if row.reason:
             out.print(f"  {escape(row.reason)}")
-        out.print(f"  it has a form in every opset from {row.lowest} to {row.highest}")
+        if row.lowest is not None:
+            out.print(f"  it has a form in every opset from {row.lowest} to {row.highest}")
 
 
 def print_rechecked(found: Rechecked, out: Console) -> None:
@@ -134,9 +136,7 @@ def why(row: Row) -> str:
     """Why a row's state is no better."""
     if row.state == "refused" and row.refusals:
         first, more = row.refusals[0], len(row.refusals) - 1
-        return f"{first['op']} {first['node']}: {first['step']}: {first['reason']}" + (
-            f" and {more} more" if more else ""
-        )
+        return f"{first['node']}: {first['step']}: {first['reason']}" + (f" and {more} more" if more else "")
     if row.state == "failed" and row.error:
         return f"{row.error['code']} {row.error['message']}"
     return row.reason
@@ -217,4 +217,4 @@ def _change(name: str, before: int | None, after: int | None) -> str:
 
 def _named(entry: Certificate) -> str:
     place = f" in {escape(entry.where)}" if entry.where else ""
-    return f"{escape(entry.op)} {escape(entry.node)}{place}"
+    return f"{escape(entry.node)}{place}"

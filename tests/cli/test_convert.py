@@ -49,9 +49,10 @@ def test_a_refusal_is_told_with_node_step_and_code_and_writes_nothing(bench, tmp
     write(tmp_path / "m.onnx", STRINGS)
     done = bench("convert", "m.onnx", "--to", "13", "-o", "out.onnx")
     assert done.returncode == 1
-    assert "refused StringConcat" in done.stdout
-    assert "error[OB107]: m.onnx was not converted: StringConcat" in done.stderr
+    assert "refused 'join' (StringConcat): StringConcat " in done.stdout
+    assert "error[OB107]: m.onnx was not converted: 'join' (StringConcat): StringConcat " in done.stderr
     assert not (tmp_path / "out.onnx").exists()
+    assert bench("convert", "m.onnx", "--to", "13", "-o", "-").stdout == ""
     said = json.loads(bench("convert", "m.onnx", "--to", "13", "-o", "out.onnx", "--json").stdout)
     assert said["error"]["code"] == "OB107"
     assert said["refusals"][0]["op"] == "StringConcat"
@@ -86,6 +87,21 @@ def test_streams_and_places(bench, tmp_path):
     assert bench("convert", "m.onnx", "--to", "13", "-o", "m.onnx").returncode == 2
     assert bench("convert", "m.onnx", "--to", "13", "--in-place", "--no-verify").returncode == 0
     assert version(tmp_path / "m.onnx") == 13
+
+
+def test_a_plan_and_a_refusal_in_it_are_told(bench, tmp_path):
+    write(tmp_path / "m.onnx", STRINGS)
+    done = bench("convert", "m.onnx", "--to", "13", "--explain", "join", "--json")
+    assert done.returncode == 1
+    said = json.loads(done.stdout)
+    assert said["error"]["code"] == "OB107"
+    assert [row["action"] for row in said["nodes"]] == ["refused"]
+    done = bench("convert", "m.onnx", "--to", "13", "-n")
+    assert done.returncode == 1
+    assert "refused 'join' (StringConcat): " in done.stdout
+    assert "error[OB107]" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
+    assert bench("convert", "m.onnx", "--to", "13", "--explain", "joint").returncode == 3
 
 
 @pytest.mark.parametrize(

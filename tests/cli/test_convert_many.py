@@ -12,6 +12,9 @@ import onnx
 import pytest
 from onnx import numpy_helper, parser
 
+from onnxbench.commands._convert_many import Many, tree_of
+from onnxbench.errors import UsageError
+
 from .conftest import write
 from .test_convert import OLD, STRINGS, version
 
@@ -77,25 +80,25 @@ def test_exact_brings_down_and_reports_refusals_without_obeying_names(bench, tmp
 
 def test_a_killed_and_an_interrupted_run_go_on(tmp_path):
     (tmp_path / "zoo").mkdir()
-    for number in range(80):
+    for number in range(40):
         write(tmp_path / f"zoo/m{number}.onnx", OLD)
     command = [sys.executable, "-m", "onnxbench", "convert", "zoo", "--to", "13", "-o", "out", "--jobs", "2", "-q"]
     killed = stop_after(5, command, tmp_path, signal.SIGKILL)
     assert killed.returncode == -signal.SIGKILL
-    stopped = stop_after(15, command, tmp_path, signal.SIGINT)
+    stopped = stop_after(12, command, tmp_path, signal.SIGINT)
     assert stopped.returncode == 130, stopped.stderr
     assert b"error[OB801]" in stopped.stderr
     said = json.loads((tmp_path / "out/report.json").read_text())
     assert said["interrupted"] is True
     assert said["totals"]["earlier"] >= 5
-    assert 15 <= said["totals"]["done"] < 80
+    assert 12 <= said["totals"]["done"] < 40
     done = subprocess.run([*command, "--json"], cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     finished = json.loads(done.stdout)
-    assert finished["totals"]["states"] == {"verified": 80}
+    assert finished["totals"]["states"] == {"verified": 40}
     assert finished["totals"]["earlier"] >= said["totals"]["done"]
     assert not list((tmp_path / "out").glob("*.part"))
-    assert all(version(tmp_path / f"out/m{number}.onnx") == 13 for number in range(80))
+    assert all(version(tmp_path / f"out/m{number}.onnx") == 13 for number in range(40))
 
 
 def stop_after(count, command, folder, number):
@@ -116,21 +119,29 @@ def test_a_plan_of_a_folder_writes_nothing(bench, tmp_path, zoo):
     (zoo / "junk.onnx").unlink()
     done = bench("convert", "zoo", "--to", "13", "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert "nodes" in done.stdout
+    assert "a.onnx: opset 9 -> 13, 2 nodes: " in done.stdout
+    assert "zoo/new.onnx: stays as it is: it is at opset 17 already" in done.stdout
     assert not (tmp_path / "out").exists()
 
 
+def test_odd_requests_are_told(bench, zoo):
+    done = bench("convert", "zoo", "--to", "13", "--explain", "a")
+    assert (done.returncode, "--explain is for one model" in done.stderr) == (2, True), done.stderr
+
+
 @pytest.mark.parametrize(
-    "arguments, says",
+    "models, output, in_place, says",
     [
-        (["zoo", "--to", "13"], "give -o FOLDER"),
-        (["zoo", "--to", "13", "-o", "zoo"], "the output folder too"),
-        (["zoo", "--to", "13", "-o", "zoo/a.onnx"], "is none"),
-        (["zoo", "-", "--to", "13", "-o", "out"], "standard input holds one model"),
-        (["zoo", "--to", "13", "-o", "out", "--in-place"], "leave out -o"),
-        (["zoo", "--to", "13", "--explain", "a"], "--explain is for one model"),
+        (["."], None, False, "give -o FOLDER"),
+        (["."], "-", False, "'-' is none"),
+        (["."], ".", False, "the output folder too"),
+        (["."], "a.onnx", False, "is none"),
+        ([".", "-"], "out", False, "standard input holds one model"),
+        ([".", "-"], None, True, "no place to write"),
+        (["."], "out", True, "leave out -o"),
     ],
 )
-def test_odd_requests_are_told(bench, zoo, arguments, says):
-    done = bench("convert", *arguments)
-    assert (done.returncode, says in done.stderr) == (2, True), done.stderr
+def test_odd_places_are_told(zoo, monkeypatch, models, output, in_place, says):
+    monkeypatch.chdir(zoo)
+    with pytest.raises(UsageError, match=says):
+        tree_of(Many(models, output, in_place, False, "copy", None, 1, (), True))

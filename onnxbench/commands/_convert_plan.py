@@ -1,0 +1,128 @@
+"""`onnxbench convert --dry-run` and `--explain`: what would be done."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from onnxbench.commands._targets import Target
+from onnxbench.errors import AnswerIsNo, escape, quote
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from onnxbench.converters.options import ConvertOptions
+    from onnxbench.converters.plan import Plan
+    from onnxbench.converters.survey import Look
+    from onnxbench.render.progress import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What would become of one model: a plan, or a reason to leave it as it is."""
+
+    model: str
+    plan: Plan | None = None
+    reason: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        return self.plan.exit_code if self.plan is not None else 0
+
+    @property
+    def verdict(self) -> AnswerIsNo | None:
+        """What stops it."""
+        refused = [row for row in self.plan.rows if row.action == "refused"] if self.plan is not None else []
+        if not refused:
+            return None
+        first, more = refused[0], len(refused) - 1
+        also = f", and {more} more node{'s' * (more != 1)} cannot be converted" if more else ""
+        fact = f"{self.model} cannot be converted: {first.node}: {first.reason}{also}"
+        return AnswerIsNo("OB107", fact)
+
+    def to_dict(self) -> dict[str, Any]:
+        if self.plan is None:
+            return {"schema": "onnxbench.convert-plan/1", "model": self.model, "nodes": [], "reason": self.reason}
+        stopped = self.verdict
+        return {**self.plan.to_dict(), **({"error": stopped.to_dict()} if stopped is not None else {})}
+
+
+def plan(
+    models: Sequence[str],
+    asked: ConvertOptions,
+    explain: str | None,
+    out: Console,
+    progress: Progress,
+    *,
+    exact: bool,
+    from_: int | None,
+    json: bool,
+) -> int:
+    """Say what would become of each model, or of one node of one."""
+    from onnxbench.commands._each import each
+    from onnxbench.converters.plan import plan_model
+    from onnxbench.converters.survey import look
+    from onnxbench.core.files import find_models, is_plural
+    from onnxbench.core.model import load
+    from onnxbench.render.converting import print_explained, print_plan
+
+    plural = is_plural(models)
+    raised = {path: is_plural([text]) and not exact for text in models for path in find_models([text])}
+
+    def work(job: Target) -> Planned:
+        progress.step(f"planning {job.source}")
+        try:
+            if plural or asked.at_least:
+                found = look(job.source)
+                reason = _stays(found, asked, from_, raised=asked.at_least or raised[job.source])
+                if reason:
+                    return Planned(escape(job.source), reason=reason)
+            made = plan_model(load(job.source), asked)
+        finally:
+            progress.close()
+        return Planned(made.model, made if explain is None else _only(made, explain))
+
+    def show(planned: Planned) -> None:
+        if planned.plan is None:
+            out.print(f"{planned.model}: stays as it is: {planned.reason}")
+            return
+        (print_plan if explain is None else print_explained)(planned.plan, out)
+        if (stopped := planned.verdict) is not None:
+            typer.echo(f"error[{stopped.code}]: {escape(stopped.message)}", err=True)
+
+    jobs = [Target(path, "", False) for path in raised]
+    return each(jobs, work, show, plural=plural, json=json, schema="onnxbench.convert-plans/1")
+
+
+def _stays(look: Look, asked: ConvertOptions, from_: int | None, *, raised: bool) -> str:
+    """Why a model would not be converted; empty if it would be, or cannot be read."""
+    from onnxbench.converters.survey import opset_of
+
+    if look.error is not None:
+        return ""
+    if from_ is not None and opset_of(look) != from_:
+        return f"it is not at opset {from_}"
+    return look.stays(asked.targets) if raised and not asked.expand and asked.ir is None else ""
+
+
+def _only(plan: Plan, node: str) -> Plan:
+    """What a plan says of one node.
+
+    Raises:
+        NameNotFound: OB303 if there is no such node.
+    """
+    from onnxbench.core.nearest import not_found
+
+    named = quote(node)  # a label is 'name' (Operator), or: Operator that makes 'output'
+    found = [
+        row
+        for row in plan.rows
+        if row.node == node or row.node.startswith(f"{named} (") or row.node.endswith(f" {named}")
+    ]
+    if not found:
+        raise not_found("node", node, [row.node for row in plan.rows])
+    return dataclasses.replace(plan, rows=found)
