@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
@@ -12,6 +12,7 @@ from onnxbench.converters import expand, rules, schemas
 from onnxbench.converters.adapters import adapter_of, experiment_of, why_impossible
 from onnxbench.converters.facts import Facts
 from onnxbench.converters.forms import Rewritten
+from onnxbench.converters.guess import known_of
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.places import Places
 from onnxbench.converters.report import Refusal, Rewrite
@@ -144,7 +145,7 @@ class Engine:
             _forget(storage, before)
             self._refuse(node, where, path.step, escape(str(error)))
             return None
-        if len(made) == 1 and made[0].SerializeToString(deterministic=True) == copy.SerializeToString(deterministic=True):
+        if not path.taken or (len(made) == 1 and made[0] == copy):
             return None
         results = tuple(inner.op_type for inner in made)
         entry = Rewrite(label_of(node), node.op_type, where, tuple(path.taken), results)
@@ -202,8 +203,7 @@ class Engine:
             path.step = step.sentence()
             site = Site(current, step, end, facts, storage)
             valid_at = self._step(site)
-            plain = len(site.made) == 1 and site.made[0].SerializeToString() == current.SerializeToString()
-            if not plain:
+            if not (len(site.made) == 1 and (site.made[0] is current or site.made[0] == current)):
                 path.taken.append(path.step)
             pending += [(made, valid_at) for made in reversed(site.made)]
         return done
@@ -235,6 +235,9 @@ class Engine:
             site.refuse(reason)
         if site.step.new is None or site.step.new.deprecated:
             return self._by_body(site)
+        if rules.is_transparent(site.step):
+            site.made.append(site.node)
+            return site.opset
         rules.keep(site)
         return site.opset
 
@@ -248,10 +251,8 @@ class Engine:
         return self._note(nodes, opset, site.facts)
 
     def _note(self, nodes: Iterable[NodeProto], opset: int, facts: Facts) -> int:
-        from onnxbench.converters.guess import known_of
-
         for node in nodes:
-            facts.made.update(known_of(node, opset, facts))
+            facts.made.later(node.output, partial(known_of, node, opset, facts))
         return opset
 
     def _expanded(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from onnx import FunctionProto, NodeProto, TypeProto
@@ -23,12 +23,55 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class Known:
-    """Facts of a value that an adapter made; what is None is not known."""
+    """Facts of a value that an adapter made; what is None is not known.
+
+    Attributes:
+        element: its element type.
+        rank: the number of its dims.
+        dims: its dims.
+        value: of a constant.
+    """
 
     element: int | None = None
     rank: int | None = None
     dims: Dims | None = None
     value: Array | None = None
+
+
+class Made(dict[str, Known]):
+    """Facts of made values by name; those that a node makes are found out when they are asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pending: dict[str, Callable[[], dict[str, Known]]] = {}
+
+    def later(self, names: Iterable[str], tell: Callable[[], dict[str, Known]]) -> None:
+        """Let facts of some values be told by a function, once they are asked for."""
+        for name in names:
+            if name:
+                self._pending[name] = tell
+                self.pop(name, None)
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self._pending
+
+    def __missing__(self, name: str) -> Known:
+        tell = self._pending.get(name)
+        if tell is None:
+            raise KeyError(name)
+        for told, known in tell().items():
+            if self._pending.get(told) is tell:
+                del self._pending[told]
+                self[told] = known
+        return self[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default
+
+    def forget(self, name: str) -> None:
+        """Know nothing of a name: it is a value of the source after all."""
+        self._pending.pop(name, None)
+        self.pop(name, None)
 
 
 @dataclass
@@ -42,7 +85,7 @@ class Facts:
     """
 
     places: Callable[[], Sequence[Scope]]
-    made: dict[str, Known] = field(default_factory=dict)
+    made: Made = field(default_factory=lambda: Made())
     _values: dict[str, Array | None] = field(default_factory=dict)
 
     @cached_property

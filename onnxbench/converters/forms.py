@@ -50,6 +50,37 @@ class Forms:
     reason: str = ""
 
 
+def likeness(entry: Rewritten) -> object:
+    """What two rewritten nodes have in common if their forms differ in names only."""
+    made = {name: place for place, name in enumerate(name for node in entry.after for name in node.output if name)}
+    read: dict[str, int] = {}
+
+    def known(name: str) -> object:
+        if not name:
+            return None
+        if name in made:
+            return made[name]
+        if name in entry.stored:
+            tensor = entry.stored[name]
+            return tensor.data_type, tuple(tensor.dims), tensor.raw_data, tuple(tensor.string_data)
+        place = read.setdefault(name, len(read))
+        facts = entry.facts
+        held = facts.value(name) if facts.is_stored(name) else None
+        value = held.tobytes() if held is not None and held.size <= _FEW and held.dtype != object else None
+        return place, facts.element(name), facts.dims(name), value
+
+    def told(node: NodeProto) -> object:
+        attributes = tuple(attribute.SerializeToString(deterministic=True) for attribute in node.attribute)
+        inner = tuple(known(name) for name in captures(node)) if _holds(node) else ()
+        return node.op_type, attributes, tuple(known(name) for name in node.input), inner, len(node.output)
+
+    return tuple(told(node) for node in (entry.before, *entry.after)), entry.opsets
+
+
+def _holds(node: NodeProto) -> bool:
+    return any(attribute.HasField("g") for attribute in node.attribute)
+
+
 def forms(entry: Rewritten, source: ModelProto, result: ModelProto, size: int | None, rank: int | None) -> Forms:
     """Both forms of a node.
 
@@ -122,7 +153,7 @@ def _header(model: ModelProto, node: NodeProto, version: int, origin: ModelProto
 
 def _called(node: NodeProto, functions: Sequence[FunctionProto]) -> Iterable[FunctionProto]:
     """All functions, where the node holds graphs: they may call any."""
-    return functions if any(attribute.HasField("g") for attribute in node.attribute) else ()
+    return functions if _holds(node) else ()
 
 
 def _refers(node: NodeProto) -> bool:

@@ -74,6 +74,7 @@ class Certificate:
         runs: inputs on which both gave the same.
         reason: why it is untold, or how they differ.
         old, new: both forms as models, in ONNX text, to run again.
+        like: label of the node whose forms are the same, if another has them: then they stand there.
     """
 
     node: str
@@ -84,9 +85,10 @@ class Certificate:
     reason: str = ""
     old: str = ""
     new: str = ""
+    like: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        names = ("node", "op", "where", "state", "runs", "reason", "old", "new")
+        names = ("node", "op", "where", "state", "runs", "reason", "old", "new", "like")
         return {name: getattr(self, name) for name in names}
 
 

@@ -6,14 +6,43 @@ show is the business of adapters.
 
 from __future__ import annotations
 
+from functools import cache
+
 from onnx import AttributeProto, NodeProto, helper
 from onnx.defs import OpSchema
 
 from onnxbench.converters import schemas
 from onnxbench.converters.guess import element_made
+from onnxbench.converters.schemas import Step
 from onnxbench.converters.site import Open, Site
 
 _OPTIONAL, _VARIADIC = OpSchema.FormalParameterOption.Optional, OpSchema.FormalParameterOption.Variadic
+
+
+@cache
+def is_transparent(step: Step) -> bool:
+    """Whether whatever is valid in the old version is valid, and means the same, in the new one."""
+    old, new = step.old, step.new
+    if new is None or new.deprecated or new.min_input > old.min_input or new.min_output > old.min_output:
+        return False
+    if new.max_input < old.max_input or new.max_output < old.max_output:
+        return False
+    for name, entry in new.attributes.items():
+        before = old.attributes.get(name)
+        if before is None:
+            if entry.required:
+                return False
+        elif before.type != entry.type or entry.required > before.required:
+            return False
+        elif _value(before.default_value) != _value(entry.default_value):
+            return False
+    if not set(old.attributes) <= set(new.attributes):
+        return False
+    for before_all, after_all in ((old.inputs, new.inputs), (old.outputs, new.outputs)):
+        for before_one, after_one in zip(before_all, after_all, strict=False):
+            if not schemas.allowed(old, before_one.type_str) <= schemas.allowed(new, after_one.type_str):
+                return False
+    return step.is_up
 
 
 def keep(site: Site) -> None:

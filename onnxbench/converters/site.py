@@ -287,9 +287,11 @@ class Site:
 
     def _keep(self, node: NodeProto) -> None:
         self.made.append(node)
-        self.facts.made.update(
-            {n: k for n, k in known_of(node, self.opset, self.facts).items() if n not in self.node.output}
-        )
+        own = self.node.output
+        names = [name for name in node.output if name not in own]
+        if names:
+            opset, facts = self.opset, self.facts
+            facts.made.later(names, lambda: known_of(node, opset, facts))
 
     def body(self, node: NodeProto, name: str) -> GraphProto:
         """A graph that a node holds."""

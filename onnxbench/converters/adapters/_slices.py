@@ -125,4 +125,4 @@ def gathered_range(site: Site, x: str, axis: int, start: str, size: str, output:
     indices = site.add("Add", start, counting(site, size), wish="indices")
     made = site.add("Gather", x, indices, axis=axis)
     site.made[-1].output[0] = output
-    site.facts.made.pop(made, None)
+    site.facts.made.forget(made)

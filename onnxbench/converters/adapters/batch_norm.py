@@ -84,7 +84,7 @@ def _from_14(site: Site) -> None:
             fresh = site.add("Mul", site.add("Reshape", new, flat), site.scalar_like(1 - momentum, x, "rest"))
             made = site.add("Add", kept, fresh)
             site.made[-1].output[0] = site.output(place)
-            site.facts.made.pop(made, None)
+            site.facts.made.forget(made)
     site.put("Add", [scaled, site.add("Reshape", bias, shape)], [site.output(0)])
 
 
