@@ -66,9 +66,7 @@ class Engine:
                 where = f"training_info[{number}].{name}"
                 self._graph(graph, getattr(copied, name), places.training(graph, name), where, places.opsets)
 
-    def _graph(
-        self, graph: GraphProto, copy: GraphProto, facts: Facts, where: str, opsets: dict[str, int]
-    ) -> None:
+    def _graph(self, graph: GraphProto, copy: GraphProto, facts: Facts, where: str, opsets: dict[str, int]) -> None:
         self._holder(graph.node, copy, facts, where, opsets)
 
     def _holder(
@@ -124,9 +122,10 @@ class Engine:
     ) -> list[NodeProto] | None:
         """What takes a node's place; None if it stays as it is, or is refused."""
         domain = plain_domain(node.domain)
-        start, end = opsets.get(domain), self.options.targets.get(domain)
-        if end is None or start is None or self.is_call(node):
+        start = opsets.get(domain)
+        if start is None or domain not in self.options.targets or self.is_call(node):
             return None
+        end = self.options.end(domain, start)
         wanted = node.op_type in self.options.expand
         if start == end and not wanted:
             return None
@@ -154,7 +153,14 @@ class Engine:
         return made
 
     def walk(
-        self, node: NodeProto, start: int, end: int, facts: Facts, storage: Storage, index: int, path: _Path | None = None
+        self,
+        node: NodeProto,
+        start: int,
+        end: int,
+        facts: Facts,
+        storage: Storage,
+        index: int,
+        path: _Path | None = None,
     ) -> list[NodeProto]:
         """Take a node, and what comes in its place, to the end.
 
@@ -202,8 +208,9 @@ class Engine:
             assert steps < _MOST_STEPS, f"{node.op_type} goes in circles"
             path.step = step.sentence()
             site = Site(current, step, end, facts, storage)
+            before = current.SerializeToString()  # adapters may change the node itself
             valid_at = self._step(site)
-            if not (len(site.made) == 1 and (site.made[0] is current or site.made[0] == current)):
+            if len(site.made) != 1 or site.made[0].SerializeToString() != before:
                 path.taken.append(path.step)
             pending += [(made, valid_at) for made in reversed(site.made)]
         return done

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from onnx import FunctionProto, NodeProto, TypeProto
 from onnx.defs import OpSchema
 
 from onnxbench.converters.facts import Facts
-from onnxbench.core.attributes import bind
+from onnxbench.core.attributes import bind, subgraphs
 from onnxbench.core.graph import opset_imports
 from onnxbench.core.hoist import defined_names, renamed
-from onnxbench.core.attributes import subgraphs
 
 
 def body_of(node: NodeProto, version: OpSchema, opset: int, facts: Facts) -> FunctionProto | None:
@@ -30,7 +30,7 @@ def body_of(node: NodeProto, version: OpSchema, opset: int, facts: Facts) -> Fun
     return function
 
 
-def _plain_body(version: OpSchema, opset: int) -> FunctionProto | None:
+def _plain_body(version: Any, opset: int) -> FunctionProto | None:
     chosen = _chosen(list(version.function_opset_versions), opset)
     if chosen is None:
         return None
@@ -38,7 +38,7 @@ def _plain_body(version: OpSchema, opset: int) -> FunctionProto | None:
     return FunctionProto.FromString(data) if data else None
 
 
-def _built_body(node: NodeProto, version: OpSchema, opset: int, facts: Facts) -> FunctionProto | None:
+def _built_body(node: NodeProto, version: Any, opset: int, facts: Facts) -> FunctionProto | None:
     chosen = _chosen(list(version.context_dependent_function_opset_versions), opset)
     if chosen is None:
         return None
@@ -46,7 +46,9 @@ def _built_body(node: NodeProto, version: OpSchema, opset: int, facts: Facts) ->
     if any(name and not kind.WhichOneof("value") for name, kind in zip(node.input, types, strict=True)):
         return None  # onnx's builders die of a type that is not known
     try:
-        data = version.get_context_dependent_function_with_opset_version(chosen, node.SerializeToString(), [kind.SerializeToString() for kind in types])
+        data = version.get_context_dependent_function_with_opset_version(
+            chosen, node.SerializeToString(), [kind.SerializeToString() for kind in types]
+        )
     except Exception:  # onnx raises several of its own for a node that it cannot build a body for
         return None
     return FunctionProto.FromString(data) if data else None

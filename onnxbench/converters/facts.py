@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from onnx import FunctionProto, NodeProto, TypeProto
@@ -65,9 +65,6 @@ class Made(dict[str, Known]):
                 self[told] = known
         return self[name]
 
-    def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self else default
-
     def forget(self, name: str) -> None:
         """Know nothing of a name: it is a value of the source after all."""
         self._pending.pop(name, None)
@@ -107,9 +104,8 @@ class Facts:
 
     def rank(self, name: str) -> int | None:
         """The number of dims of a tensor."""
-        known = self.made.get(name)
-        if known is not None and known.rank is not None:
-            return known.rank
+        if name in self.made and self.made[name].rank is not None:
+            return self.made[name].rank
         dims = self.dims(name)
         return None if dims is None else len(dims)
 
@@ -143,7 +139,9 @@ class Facts:
         """Whether a value is a constant that the model holds, or that an adapter has looked at."""
         if self._values.get(name) is not None:
             return True
-        return bool(self.scopes) and all(name in scope.constants and scope.value(name) is not None for scope in self.scopes)
+        return bool(self.scopes) and all(
+            name in scope.constants and scope.value(name) is not None for scope in self.scopes
+        )
 
     def bound(self, index: int) -> NodeProto | None:
         """A node of a function with the attributes of its calls, if all give it the same."""

@@ -15,7 +15,21 @@ if TYPE_CHECKING:
 
 #: Operators whose output has the rank of the first input.
 _SAME_RANK = frozenset(
-    {"Cast", "Transpose", "Softmax", "LogSoftmax", "Hardmax", "Relu", "Neg", "Abs", "Slice", "Pad", "Clip", "Not", "Floor"}
+    {
+        "Cast",
+        "Transpose",
+        "Softmax",
+        "LogSoftmax",
+        "Hardmax",
+        "Relu",
+        "Neg",
+        "Abs",
+        "Slice",
+        "Pad",
+        "Clip",
+        "Not",
+        "Floor",
+    }
     | {"Ceil", "Exp", "Log", "Sqrt", "Reciprocal", "Identity", "Round", "Sign", "CumSum", "Tile", "Resize", "Gemm"}
     | {"Sigmoid", "Tanh", "Erf", "ScatterElements", "QuantizeLinear", "DequantizeLinear"}
 )

@@ -69,12 +69,12 @@ def describe_result(result: ModelProto, report: Conversion) -> None:
 def stamp(source: ModelProto, result: ModelProto, options: ConvertOptions) -> None:
     """Write the targets into the imports of a model and its functions, and the IR version."""
     for entry in result.opset_import:
-        entry.version = options.targets.get(plain_domain(entry.domain), entry.version)
+        entry.version = options.end(plain_domain(entry.domain), entry.version)
     if "" in options.targets and not any(plain_domain(entry.domain) == "" for entry in result.opset_import):
         result.opset_import.add(version=options.targets[""])
     for function in result.functions:
         for entry in function.opset_import:
-            entry.version = options.targets.get(plain_domain(entry.domain), entry.version)
+            entry.version = options.end(plain_domain(entry.domain), entry.version)
     result.ir_version = _ir(source, result, options)
 
 

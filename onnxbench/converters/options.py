@@ -14,7 +14,7 @@ class ConvertOptions:
 
     Attributes:
         targets: opset version by domain ("" is ai.onnx); domains that are left out stay as they are.
-        at_least: whether a model that is at the target or above it stays as it is.
+        at_least: whether what is above the target stays as it is: a whole model, one of its domains, or a function.
         ir: IR version of the result; chosen if it is None.
         expand: operators that the function body in their specification takes the place of, whatever the opset.
         verify: whether the result is compared with its source at all.
@@ -31,6 +31,11 @@ class ConvertOptions:
     whole: bool = False
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
+
+    def end(self, domain: str, start: int) -> int:
+        """Where a graph of one version of a domain goes."""
+        target = self.targets.get(domain, start)
+        return max(start, target) if self.at_least else target
 
     @property
     def inference_time(self) -> float | None:

@@ -82,7 +82,8 @@ class Places:
         """The calls of each function, as views of what they call."""
         found: dict[FunctionKey, list[Scope]] = {}
         for view in self._called(self._main.view):
-            assert view.owner is not None and view.parent is not None
+            assert view.owner is not None
+            assert view.parent is not None
             function = view.parent.function_of(view.owner)
             assert function is not None
             key = (plain_domain(function.domain), function.name, function.overload)

@@ -112,4 +112,3 @@ def _without_whole(report: Conversion, reason: str) -> None:
         report.reason += f"; {len(untold)} of {len(report.certificates)} rewritten nodes could not be compared alone"
     else:
         report.state = "certified"
-

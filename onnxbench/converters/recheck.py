@@ -57,7 +57,7 @@ def recheck(path: str, limits: Limits) -> Rechecked:
 
 
 def _certificates(report: Any) -> Iterator[Mapping[str, str]]:
-    rows = report["models"] if "models" in report else [report]
+    rows = report.get("models", [report])
     for row in rows:
         if "verification" in row:
             yield from row["verification"].get("certificates", [])

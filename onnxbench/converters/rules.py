@@ -32,9 +32,11 @@ def is_transparent(step: Step) -> bool:
         if before is None:
             if entry.required:
                 return False
-        elif before.type != entry.type or entry.required > before.required:
-            return False
-        elif _value(before.default_value) != _value(entry.default_value):
+        elif (
+            before.type != entry.type
+            or entry.required > before.required
+            or _value(before.default_value) != _value(entry.default_value)
+        ):
             return False
     if not set(old.attributes) <= set(new.attributes):
         return False
@@ -66,7 +68,7 @@ def keep(site: Site) -> None:
 
 
 def _inputs(site: Site, node: NodeProto, new: OpSchema) -> None:
-    for kind, names, formals, least, most in (
+    for kind, names, _formals, least, most in (
         ("input", node.input, new.inputs, new.min_input, new.max_input),
         ("output", node.output, new.outputs, new.min_output, new.max_output),
     ):
@@ -91,7 +93,7 @@ def _attributes(site: Site, node: NodeProto, old: OpSchema, new: OpSchema) -> No
     for attribute in list(node.attribute):
         known = new.attributes.get(attribute.name)
         if known is not None:
-            if not attribute.ref_attr_name and int(known.type) != attribute.type:
+            if not attribute.ref_attr_name and _kind(known) != attribute.type:
                 site.refuse(f"{attribute.name} has another type in {new.name}-{new.since_version}")
             continue
         before = old.attributes.get(attribute.name)
@@ -118,6 +120,11 @@ def _attributes(site: Site, node: NodeProto, old: OpSchema, new: OpSchema) -> No
             node.attribute.append(made)
         elif entry.required:
             site.refuse(f"{new.name}-{new.since_version} needs {name}")
+
+
+def _kind(declared: OpSchema.Attribute) -> int:
+    number: int = getattr(declared.type, "value")  # noqa: B009 - onnx's stubs do not have it
+    return number
 
 
 def _value(attribute: AttributeProto) -> object:
@@ -155,7 +162,9 @@ def _types(site: Site, node: NodeProto, old: OpSchema, new: OpSchema) -> None:
         if element is None:
             if all(kind.startswith("tensor") for kind in before):
                 lost = ", ".join(sorted(before - after)[:3])
-                site.refuse(f"the element type of {name} is not known, and {new.name}-{new.since_version} has no {lost}")
+                site.refuse(
+                    f"the element type of {name} is not known, and {new.name}-{new.since_version} has no {lost}"
+                )
             element_text = _container(site, name, before)
         else:
             element_text = schemas.type_text(element)

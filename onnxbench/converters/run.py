@@ -12,8 +12,8 @@ from onnxbench.converters.engine import Engine
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.proof import prove
 from onnxbench.converters.report import Conversion
-from onnxbench.core.graph import GraphView, plain_domain, refuse_doubles
 from onnxbench.converters.specialize import specialized
+from onnxbench.core.graph import GraphView, plain_domain, refuse_doubles
 from onnxbench.core.model import Model
 from onnxbench.core.slimming import slim
 from onnxbench.verify import Feeds
@@ -80,7 +80,9 @@ def _converted(source: Model, options: ConvertOptions) -> tuple[Model, Engine, l
         if apart is None:
             break
         more = len(apart.proto.functions) - len(source.proto.functions)
-        notes = [f"{more} copies of functions were made: their calls have attributes or types that a node in them depends on"]
+        notes = [
+            f"{more} copies of functions were made: their calls have attributes or types that a node in them depends on"
+        ]
         source = apart
     return source, engine, notes
 
@@ -88,10 +90,7 @@ def _converted(source: Model, options: ConvertOptions) -> tuple[Model, Engine, l
 def _stays(model: Model, options: ConvertOptions) -> bool:
     """Whether there is nothing to do."""
     proto = model.proto
-    groups = [proto.opset_import, *(function.opset_import for function in proto.functions)]
-    versions = [(options.targets.get(plain_domain(e.domain), e.version), e.version) for group in groups for e in group]
     if options.expand or options.ir not in (None, proto.ir_version):
         return False
-    if options.at_least:
-        return all(version >= target for target, version in versions)
-    return all(version == target for target, version in versions)
+    groups = [proto.opset_import, *(function.opset_import for function in proto.functions)]
+    return all(options.end(plain_domain(e.domain), e.version) == e.version for group in groups for e in group)

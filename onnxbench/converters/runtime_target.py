@@ -68,7 +68,9 @@ def _loads(runtime: Runtime, model: Model, limits: Limits) -> bool:
 def _model(opset: int, ir: int) -> Model:
     value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 2]) for name in "xy"]
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "probe", value[:1], value[1:])
-    return Model(helper.make_model(graph, ir_version=ir, opset_imports=[helper.make_opsetid("", opset)]), label="a probe")
+    return Model(
+        helper.make_model(graph, ir_version=ir, opset_imports=[helper.make_opsetid("", opset)]), label="a probe"
+    )
 
 
 def _learned(version: int, opset: int, ir: int) -> Model:

@@ -279,7 +279,9 @@ class Site:
             del node.output[:]
             node.output.extend(outputs)
         given = _given(attributes)
-        kept = [attribute for attribute in self.node.attribute if attribute.name not in drop and attribute.name not in given]
+        kept = [
+            attribute for attribute in self.node.attribute if attribute.name not in drop and attribute.name not in given
+        ]
         del node.attribute[:]
         node.attribute.extend(kept)
         node.attribute.extend(helper.make_attribute(name, value) for name, value in given.items())
@@ -295,7 +297,8 @@ class Site:
 
     def body(self, node: NodeProto, name: str) -> GraphProto:
         """A graph that a node holds."""
-        return next(attribute.g for attribute in node.attribute if attribute.name == name)
+        held: GraphProto = next(attribute.g for attribute in node.attribute if attribute.name == name)
+        return held
 
     def refuse(self, reason: str) -> NoReturn:
         """End the step: the node cannot take it.

@@ -14,12 +14,11 @@ _ENCODED = "protobuf:"
 
 def written(model: ModelProto) -> str:
     """A model as text that `read` gives back."""
-    import onnx.parser
     import onnx.printer
 
     try:
         text = str(onnx.printer.to_text(model))
-        if len(text) <= _LONGEST and onnx.parser.parse_model(text) == model:
+        if len(text) <= _LONGEST and _parsed(text) == model:
             return text
     except Exception:  # the printer and the parser of onnx raise several kinds
         pass
@@ -32,11 +31,23 @@ def read(text: str) -> ModelProto:
     Raises:
         ValueError: if it says none.
     """
-    import onnx.parser
-
     try:
         if text.startswith(_ENCODED):
-            return ModelProto.FromString(zlib.decompress(base64.b64decode(text[len(_ENCODED) :])))
-        return onnx.parser.parse_model(text)
+            return _decoded(text)
+        return _parsed(text)
     except Exception as error:
         raise ValueError(f"no model: {error}") from error
+
+
+def _parsed(text: str) -> ModelProto:
+    import onnx.parser
+
+    made = ModelProto()
+    made.CopyFrom(onnx.parser.parse_model(text))
+    return made
+
+
+def _decoded(text: str) -> ModelProto:
+    made = ModelProto()
+    made.ParseFromString(zlib.decompress(base64.b64decode(text[len(_ENCODED) :])))
+    return made

@@ -62,7 +62,9 @@ def not_negative_indices(site: Site, indices: str, data: str, axis: int) -> str:
         size_of = site.add("Cast", size_of, to=element, wish="size")
     zero = site.scalar_like(0, indices, "zero")
     # Where and Less take integers since opset 9.
-    return site.add("Where", site.add("Less", indices, zero), site.add("Add", indices, size_of), indices, wish="indices")
+    return site.add(
+        "Where", site.add("Less", indices, zero), site.add("Add", indices, size_of), indices, wish="indices"
+    )
 
 
 def size_along(site: Site, data: str, axis: int) -> str:

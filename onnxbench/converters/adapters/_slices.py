@@ -75,7 +75,9 @@ def _for_every_axis(
     zeros = site.const([0] * rank, "zeros")
     if not axes:
         axes = counting(site, site.add("Shape", starts))
-    front = site.add("Where", site.add("Less", axes, site.const([0], "zero")), _plus(site, axes, rank), axes, wish="axes")
+    front = site.add(
+        "Where", site.add("Less", axes, site.const([0], "zero")), _plus(site, axes, rank), axes, wish="axes"
+    )
     put = "ScatterElements" if site.opset >= 11 else "Scatter"
     every_start = site.add(put, zeros, front, starts, axis=0, wish="starts")
     every_end = site.add(put, shape, front, ends, axis=0, wish="ends")

@@ -32,13 +32,15 @@ def _scan(site: Site) -> None:
     states = len(site.node.input) - count
     if any(axis < 0 for axis in inputs):
         given = [
-            axis if axis >= 0 else axis + site.needed_rank(site.input(states + place)) for place, axis in enumerate(inputs)
+            axis if axis >= 0 else axis + site.needed_rank(site.input(states + place))
+            for place, axis in enumerate(inputs)
         ]
         site.same(scan_input_axes=given)
         site.node.CopyFrom(site.made.pop())
     if any(axis < 0 for axis in outputs):
         given = [
-            axis if axis >= 0 else axis + site.needed_rank(site.output(states + place)) for place, axis in enumerate(outputs)
+            axis if axis >= 0 else axis + site.needed_rank(site.output(states + place))
+            for place, axis in enumerate(outputs)
         ]
         site.same(scan_output_axes=given)
         site.node.CopyFrom(site.made.pop())
@@ -65,7 +67,7 @@ def _one_hot_up(site: Site) -> None:
     """What is negative, and "off" for OneHot-9, must not count from the end: it is put out of range."""
     indices = site.value(site.input(0))
     element = site.element(site.input(0))
-    if indices is not None and (indices >= 0).all() or element in (2, 4, 12, 13):
+    if (indices is not None and (indices >= 0).all()) or element in (2, 4, 12, 13):
         rules.keep(site)
         return
     site.needed_element(site.input(0))

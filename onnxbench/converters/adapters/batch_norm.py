@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
-from onnxbench.converters import rules
 from onnxbench.converters.adapters import adapter
 from onnxbench.converters.adapters._masks import reduced
 from onnxbench.converters.site import Site
@@ -115,8 +114,6 @@ def _one_type(site: Site, inputs: list[str]) -> None:
 def _from_15(site: Site) -> None:
     """BatchNormalization-14 has scale and bias in the type of the input."""
     names = [site.input(place) for place in range(5)]
-    if site.step.old is None:
-        rules.keep(site)
     x = site.needed_element(names[0])
     if all(site.needed_element(name) == x for name in names[1:3]):
         site.same()

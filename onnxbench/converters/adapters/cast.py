@@ -12,7 +12,7 @@ from onnxbench.converters.site import Site
 
 def _up(site: Site) -> None:
     name = str(site.attr("to")).upper()
-    if name not in TensorProto.DataType.keys():
+    if name not in dict(TensorProto.DataType.items()):
         site.refuse(f"there is no element type {name}")
     site.same(to=int(TensorProto.DataType.Value(name)), drop=("to",))
 

@@ -39,7 +39,7 @@ def _down(site: Site) -> None:
             _at_run_time(site, x)
             return
         given[name] = float(value.reshape(-1)[0]) if value.size else nothing
-    site.same([x], **given)
+    site.same([x], min=given["min"], max=given["max"])
 
 
 def _at_run_time(site: Site, x: str) -> None:

@@ -77,9 +77,8 @@ def _from_12(site: Site) -> None:
             if ratio is None or float(ratio.reshape(-1)[0]) != 0.0:
                 site.refuse("it draws at random, which older forms do not")
     ratio = site.value(site.input(1)) if site.input(1) else None
-    given = {} if ratio is None else {"ratio": float(ratio.reshape(-1)[0])}
-    site.same([site.input(0)], drop=("seed",), **given)
-
+    kept = None if ratio is None else float(ratio.reshape(-1)[0])
+    site.same([site.input(0)], drop=("seed",), ratio=kept)
 
 
 adapter("Dropout", 6, 7)(_from_6)

@@ -68,8 +68,15 @@ def _crop(site: Site) -> None:
     """N, C, H, W: a border is (left, top, right, bottom); with a scale, its height and width count from left and top."""
     left, top, right, bottom = site.attr("border")
     scale = site.attr("scale")
-    if scale:
-        ends = [top + scale[0], left + scale[1]]
-    else:
-        ends = [-bottom if bottom else 1 << 62, -right if right else 1 << 62]
+    ends = (
+        [top + scale[0], left + scale[1]] if scale else [-bottom if bottom else 1 << 62, -right if right else 1 << 62]
+    )
     site.put("Slice", [site.input(0)], axes=[2, 3], starts=[top, left], ends=ends)
+
+
+@experiment("MeanVarianceNormalization", 9)
+def _normalization(site: Site) -> None:
+    """A function of axes in onnx 1.3, as it is from opset 9 on; before, it was said otherwise what they are."""
+    if site.has("across_channels") or site.has("normalize_variance"):
+        site.refuse("what it averages over (across_channels) was read in different ways")
+    site.same()

@@ -11,10 +11,11 @@ from onnx import TensorProto
 from onnxbench.converters import rules
 from onnxbench.converters.adapters import adapter
 from onnxbench.converters.site import Site
+from onnxbench.core.values import Array
 
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
 #: What arithmetic of opset 7 takes of whole numbers, and where the others fit into.
-_WIDER = {
+_WIDER: dict[int, int] = {
     TensorProto.INT8: TensorProto.INT32,
     TensorProto.INT16: TensorProto.INT32,
     TensorProto.UINT8: TensorProto.UINT32,
@@ -119,6 +120,11 @@ def _extreme(site: Site) -> None:
     site.put("Identity", [current])
 
 
+def _fits(exponent: Array | None) -> bool:
+    """Whether a float32 holds each of the numbers."""
+    return exponent is not None and np.array_equal(exponent.astype(np.float32).astype(exponent.dtype), exponent)
+
+
 def _power(site: Site) -> None:
     """Pow-7 takes floats of one type; a float64 holds every int32."""
     x, y = site.input(0), site.input(1)
@@ -127,10 +133,9 @@ def _power(site: Site) -> None:
         site.same()
         return
     if element in _FLOATS:
-        exponent = site.value(y)
-        if element != TensorProto.DOUBLE and other in (TensorProto.INT64, TensorProto.UINT64, TensorProto.DOUBLE):
-            if exponent is None or not np.array_equal(exponent.astype(np.float32).astype(exponent.dtype), exponent):
-                site.refuse("its exponent has a wider type than what it is applied to")
+        wider = element != TensorProto.DOUBLE and other in (TensorProto.INT64, TensorProto.UINT64, TensorProto.DOUBLE)
+        if wider and not _fits(site.value(y)):
+            site.refuse("its exponent has a wider type than what it is applied to")
         if element == TensorProto.FLOAT16:
             wide = site.add("Cast", x, to=int(TensorProto.FLOAT)), site.add("Cast", y, to=int(TensorProto.FLOAT))
             finish(site, site.add("Pow", *wide), int(TensorProto.FLOAT), element)

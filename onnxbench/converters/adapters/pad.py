@@ -81,7 +81,7 @@ def _gathered(site: Site, x: str, pads: list[int] | None) -> None:
         value = site.input(2)
         if not value:
             dtype = helper.tensor_dtype_to_np_dtype(site.needed_element(x))
-            value = site.const("" if dtype == object else 0, "value", dtype)
+            value = site.const("" if dtype.hasobject else 0, "value", dtype)
         site.put("Where", [inside, current, value])
     else:
         site.put("Identity", [current])
@@ -146,7 +146,9 @@ def _without_axes(site: Site) -> None:
     less = site.add("Less", front, site.const([0], "zero"))
     front = site.add("Where", less, site.add("Add", front, size), front)
     both = site.add("Concat", front, site.add("Add", front, size), axis=0, wish="places")
-    every_pad = site.add("ScatterElements", site.const([0] * (2 * rank), "zeros"), both, site.input(1), axis=0, wish="pads")
+    every_pad = site.add(
+        "ScatterElements", site.const([0] * (2 * rank), "zeros"), both, site.input(1), axis=0, wish="pads"
+    )
     site.same([x, every_pad, site.input(2)])
 
 

@@ -13,7 +13,7 @@ from onnxbench.converters.adapters._axes import not_negative, size_along
 from onnxbench.converters.adapters._masks import axis_mask, counting, reduced
 from onnxbench.converters.site import Site
 
-_ALL = "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()
+_ALL = ["L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"]
 #: Reductions that may be done one axis after the other, and still give the same.
 _IN_TURN = frozenset({"ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSumExp"})
 _IN_TURN |= {"ReduceMean", "ReduceSumSquare", "ReduceLogSum"}

@@ -3,6 +3,9 @@
 Sources: ai.onnx Reshape-1, 5, 14 (`allowzero`).
 """
 
+import numpy as np
+from onnx import helper
+
 from onnxbench.converters import rules
 from onnxbench.converters.adapters import adapter
 from onnxbench.converters.site import Site
@@ -29,8 +32,10 @@ def _no_zeros(site: Site) -> None:
         site.refuse("whether its shape holds a 0 (allowzero) is only known at run time")
     dims = site.dims(site.input(0))
     numbers = [int(number) for number in shape.reshape(-1)]
-    if dims is not None and len(numbers) <= len(dims) and all(
-        number != 0 or dims[place] == 0 for place, number in enumerate(numbers)
+    if (
+        dims is not None
+        and len(numbers) <= len(dims)
+        and all(number != 0 or dims[place] == 0 for place, number in enumerate(numbers))
     ):
         site.same(drop=("allowzero",))
         return
@@ -38,9 +43,7 @@ def _no_zeros(site: Site) -> None:
     element = site.needed_element(site.input(0))
     if -1 in numbers:
         site.refuse("its shape holds a 0 (allowzero) beside -1")
-    from onnx import helper
-
-    nothing = helper.make_tensor("value", element, [1], [b""] if element == 8 else [0])
+    nothing = helper.make_tensor("value", element, [1], np.zeros([1], helper.tensor_dtype_to_np_dtype(element)))
     if site.opset < 9:
         site.refuse("its shape holds a 0 (allowzero)")
     site.put("ConstantOfShape", [site.input(1)], value=nothing)

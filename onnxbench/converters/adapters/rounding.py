@@ -77,7 +77,9 @@ def _quantized(site: Site, x: str, scale: str, zero: str) -> None:
     value = rounded(site, ratio)
     if zero:
         value = site.add("Add", value, site.add("Cast", _along(site, zero, site.input(0)), to=int(TensorProto.FLOAT)))
-    value = site.add("Clip", value, min=float(low), max=float(high)) if site.opset < 11 else _clip(site, value, low, high)
+    value = (
+        site.add("Clip", value, min=float(low), max=float(high)) if site.opset < 11 else _clip(site, value, low, high)
+    )
     site.put("Cast", [value], to=element)
 
 

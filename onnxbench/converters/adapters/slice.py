@@ -26,8 +26,8 @@ def _down(site: Site) -> None:
     known = starts is not None and ends is not None
     known = known and (axes is not None or not site.input(3)) and (steps is not None or not site.input(4))
     if known and (steps is None or bool((steps == 1).all())):
-        given = {} if axes is None else {"axes": _counted(site, x, axes)}
-        site.same([x], starts=_ints(starts), ends=_ints(ends), **given)
+        given = None if axes is None else _counted(site, x, axes)
+        site.same([x], starts=_ints(starts), ends=_ints(ends), axes=given)
         return
     gathered(site, x, *(site.input(place) for place in range(1, 5)))
 

@@ -45,9 +45,7 @@ def _tile_down(site: Site) -> None:
     for axis in moved[:-1]:
         current = site.add("Tile", current, site.const(repeats[axis], "tiles", dtype), site.const(axis, "axis", dtype))
     last = moved[-1]
-    site.put(
-        "Tile", [current, site.const(np.asarray(repeats[last]), "tiles", dtype), site.const(last, "axis", dtype)]
-    )
+    site.put("Tile", [current, site.const(np.asarray(repeats[last]), "tiles", dtype), site.const(last, "axis", dtype)])
 
 
 adapter("DFT", 17, 20)(_dft_up)

@@ -7,6 +7,8 @@ Resize-10, 11, 13, 18, 19.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from onnxbench.converters import rules
@@ -67,7 +69,7 @@ def _resize_up(site: Site) -> None:
         _in_two(site, x, roi, scales, known, asymmetric)
 
 
-def _in_two(site: Site, x: str, roi: str, scales: str, known: np.ndarray | None, how: dict[str, str]) -> None:
+def _in_two(site: Site, x: str, roi: str, scales: str, known: np.ndarray | None, how: dict[str, Any]) -> None:
     """One Resize for the dims that grow, one for those that shrink."""
     if known is not None:
         grow = site.const(np.maximum(known, 1), "grow", np.float32)
@@ -116,17 +118,14 @@ def _scales(site: Site, x: str) -> str:
     return site.const(ratios, "scales", np.float32)
 
 
-def _is_asymmetric(
-    site: Site, scales: np.ndarray, dims: tuple[int | None, ...] | None, where: str, mode: str
-) -> bool:
+def _is_asymmetric(site: Site, scales: np.ndarray, dims: tuple[int | None, ...] | None, where: str, mode: str) -> bool:
     """Whether samples lie, and are rounded, as Resize-10 does it; told by counting where all sizes are known."""
     nearest = site.attr("nearest_mode")
     moved = [place for place, scale in enumerate(scales.reshape(-1)) if scale != 1]
     for place in moved:
         scale = float(scales.reshape(-1)[place])
-        if where == "asymmetric":
-            if mode == "linear" or nearest == ("floor" if scale >= 1 else "ceil"):
-                continue
+        if where == "asymmetric" and (mode == "linear" or nearest == ("floor" if scale >= 1 else "ceil")):
+            continue
         if mode != "nearest" or dims is None or dims[place] is None:
             return False
         if not _same_places(int(dims[place] or 0), scale, where, nearest):
@@ -159,10 +158,9 @@ def _same_places(size: int, scale: float, where: str, nearest: str) -> bool:
     wanted = np.floor(old) if scale >= 1 else np.ceil(old)
     # Numbers that are nearly whole are rounded one way or the other: nothing is told of them.
     for numbers in (source, old):
-        near = np.abs(numbers - np.round(numbers))
-        if ((near > 0) & (near < 1e-4)).any() or (np.abs(np.abs(numbers - np.floor(numbers)) - 0.5) < 1e-6).any():
-            if not np.array_equal(numbers, np.round(numbers * 2) / 2):
-                return False
+        halves = np.abs(numbers * 2 - np.round(numbers * 2))
+        if ((halves > 0) & (halves < 1e-4)).any():
+            return False
     return bool(np.array_equal(np.clip(chosen, 0, size - 1), np.clip(wanted, 0, size - 1)))
 
 
@@ -208,7 +206,9 @@ def _from_18(site: Site) -> None:
     elif roi and len(numbers) != rank:
         roi = ""
     if scales:
-        put = site.add("ScatterElements", site.const([1] * rank, "ones", np.float32), site.const(numbers, "axes"), scales)
+        put = site.add(
+            "ScatterElements", site.const([1] * rank, "ones", np.float32), site.const(numbers, "axes"), scales
+        )
         site.same([x, roi, put, ""], drop=drop)
         return
     shape = site.add("Shape", x, wish="shape")

@@ -54,7 +54,7 @@ def _depth_to_space(site: Site) -> None:
 
 
 def _whole_p(site: Site) -> None:
-    """p was a float in opset 1."""
+    """P was a float in opset 1."""
     p = site.attr("p", 2.0)
     if p != int(p):
         site.refuse(f"p is {p}, and later forms take whole numbers")
