@@ -228,6 +228,8 @@ class Engine:
             raise Refused(f"what takes its place came with opset {opset}")
         site = Site(node, schemas.experimental(node.op_type, opset), end, facts, storage)
         successor(site)
+        for made in site.made:
+            made.domain = ""
         path.taken.append(path.step)
         return [(made, opset) for made in reversed(site.made)]
 

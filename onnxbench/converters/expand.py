@@ -9,6 +9,7 @@ from onnx import FunctionProto, NodeProto, TypeProto
 from onnx.defs import OpSchema
 
 from onnxbench.converters.facts import Facts
+from onnxbench.converters.site import Open
 from onnxbench.core.attributes import bind, subgraphs
 from onnxbench.core.graph import opset_imports
 from onnxbench.core.hoist import defined_names, renamed
@@ -18,9 +19,14 @@ def body_of(node: NodeProto, version: OpSchema, opset: int, facts: Facts) -> Fun
     """The body of an operator for one node, at the newest opset up to the one given that has one; else at the oldest.
 
     Some bodies depend on attributes and element types of the node (ONNX, "Context-dependent functions").
+
+    Raises:
+        Open: if one depends on attributes that calls of a function give.
     """
     function = _plain_body(version, opset)
     if function is None:
+        if any(attribute.ref_attr_name for attribute in node.attribute):
+            raise Open("its body depends on attributes that calls of the function give")
         function = _built_body(node, version, opset, facts)
     if function is None or not function.node:
         return None

@@ -95,6 +95,13 @@ class Facts:
             return self.made[name].element
         return self._agreed(lambda scope: _element(scope, name))
 
+    def is_used(self, name: str) -> bool:
+        """Whether a node, a body or the outside reads a value; true if that is not known."""
+        views = [scope.view for scope in self.scopes]
+        if not views or name in self.made:
+            return True
+        return any(name in view.outputs or view.consumers.get(name) for view in views)
+
     def kind(self, name: str) -> str | None:
         """The type of a value as schemas spell it, "seq(tensor(float))"; None if it is not known."""
         if name in self.made:

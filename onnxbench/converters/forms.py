@@ -100,6 +100,7 @@ def forms(entry: Rewritten, source: ModelProto, result: ModelProto, size: int | 
     read = dict.fromkeys(name for name in [*node.input, *captures(node)] if name)
     for made in after:
         read.update(dict.fromkeys(n for n in [*made.input, *captures(made)] if n and n not in inner))
+    kept = {name for name in node.output if name in inner}
     names = {name: f"in_{place}" for place, name in enumerate(name for name in read if name not in entry.stored)}
     names |= {name: f"out_{place}" for place, name in enumerate(node.output) if name}
     found = Forms()
@@ -124,7 +125,7 @@ def forms(entry: Rewritten, source: ModelProto, result: ModelProto, size: int | 
         for name, kind in kinds.items():
             model.graph.input.add(name=names[name]).type.CopyFrom(kind)
         for name in node.output:
-            if name:
+            if name in kept:
                 made = model.graph.output.add(name=names[name])
                 output = _type(entry.facts, name, None, None)
                 if output is not None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx import NodeProto, TensorProto, helper
+from onnx import NodeProto, TensorProto, helper, numpy_helper
 from onnx.defs import OpSchema
 
 from onnxbench.converters import schemas
 from onnxbench.core.graph import plain_domain
+from onnxbench.core.values import Array
+from onnxbench.folding.stored import tensor_of
 
 if TYPE_CHECKING:
     from onnxbench.converters.facts import Facts, Known
@@ -52,8 +54,16 @@ def known_of(node: NodeProto, opset: int, facts: Facts) -> dict[str, Known]:
         if name:
             dims = _dims(node, facts) if place == 0 else None
             rank = len(dims) if dims is not None else _rank(node, facts) if place == 0 else None
-            found[name] = Known(element_made(node, version, place, facts), rank, dims)
+            found[name] = Known(element_made(node, version, place, facts), rank, dims, _stored(node))
     return found
+
+
+def _stored(node: NodeProto) -> Array | None:
+    """The value of a Constant."""
+    if node.op_type != "Constant" or plain_domain(node.domain):
+        return None
+    tensor = tensor_of(node)
+    return None if tensor is None or tensor.data_location == tensor.EXTERNAL else numpy_helper.to_array(tensor)
 
 
 def element_made(node: NodeProto, version: OpSchema, place: int, facts: Facts) -> int | None:
@@ -116,7 +126,7 @@ def _rank(node: NodeProto, facts: Facts) -> int | None:
         ranks = [facts.rank(name) for name in node.input]
         known = [rank for rank in ranks if rank is not None]
         return max(known) if known and len(known) == len(ranks) else None
-    attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute if not a.ref_attr_name}
     if node.op_type == "Flatten":
         return 2
     if node.op_type in ("Shape", "NonZero"):

@@ -164,6 +164,10 @@ class Site:
     def dims(self, name: str) -> Dims | None:
         return self.facts.dims(name)
 
+    def is_used(self, name: str) -> bool:
+        """Whether anybody may read a value that the node makes."""
+        return self.facts.is_used(name)
+
     def value(self, name: str) -> Array | None:
         """The value of an input, if it is the same in every run."""
         return self.facts.value(name) if name else None

@@ -47,6 +47,8 @@ def gathered(site: Site, x: str, starts: str, ends: str, axes: str, steps: str) 
 
 
 def _wide(site: Site, name: str) -> str:
+    if not name:
+        return ""
     if site.element(name) == TensorProto.INT64:
         return name
     return site.add("Cast", name, to=int(TensorProto.INT64), wish="wide")

@@ -33,14 +33,15 @@ def _to_6(site: Site) -> None:
 
 def _mask_up(site: Site) -> None:
     """The mask becomes boolean; whoever reads it gets what it was."""
-    _with_mask(site, site.needed_element(site.input(0)) if site.output(1) else 0)
+    used = site.output(1) and site.is_used(site.output(1))
+    _with_mask(site, site.needed_element(site.input(0)) if used else 0)
 
 
 def _mask_down(site: Site) -> None:
     """In inference everything is kept (Dropout-10); what a Dropout-7 says of that is left to runtimes, so it is not asked."""
     mask = site.output(1)
-    if not mask:
-        site.same()
+    if not mask or not site.is_used(mask):
+        site.same(outputs=[site.output(0)])
         return
     zero = site.add("Cast", site.input(0), to=int(TensorProto.BOOL), wish="some")
     site.same(outputs=[site.output(0)])
@@ -51,6 +52,9 @@ def _mask_down(site: Site) -> None:
 def _with_mask(site: Site, element: int) -> None:
     if not site.output(1):
         site.same()
+        return
+    if not site.is_used(site.output(1)):
+        site.same(outputs=[site.output(0)])
         return
     made = site.fresh("mask")
     mask = site.output(1)

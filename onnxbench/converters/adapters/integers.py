@@ -91,15 +91,16 @@ def _shift(site: Site) -> None:
     x, by = site.input(0), site.input(1)
     element = site.needed_element(x)
     bits = {2: 8, 4: 16, 12: 32, 13: 64}[element]
-    wide = int(TensorProto.UINT64)
+    wide = int(TensorProto.UINT64 if bits == 64 else TensorProto.INT64)
+    dtype = np.uint64 if bits == 64 else np.int64
     x = x if element == wide else site.add("Cast", x, to=wide, wish="wide")
     steps = site.add("Cast", by, to=int(TensorProto.INT64), wish="steps")
     most = site.const(bits - 1, "most")
     beyond = site.add("Greater", steps, most)
-    table = site.const([1 << place for place in range(bits)], "powers", np.uint64)
+    table = site.const([1 << place for place in range(bits)], "powers", dtype)
     power = site.add("Gather", table, site.add("Where", beyond, most, steps), axis=0, wish="powers")
     moved = site.add("Mul" if site.attr("direction") == "LEFT" else "Div", x, power)
-    zero = site.const(0, "nothing", np.uint64)
+    zero = site.const(0, "nothing", dtype)
     finish(site, site.add("Where", beyond, zero, moved), wide, element)
 
 
