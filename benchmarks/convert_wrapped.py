@@ -248,9 +248,7 @@ def judge(job):
     except Exception as error:
         return "skipped", str(error)
     try:
-        result, report = convert_model(
-            Model(source, label="m"), ConvertOptions(targets={"": target}, verify=False)
-        )
+        result, report = convert_model(Model(source, label="m"), ConvertOptions(targets={"": target}, verify=False))
     except Exception as error:
         return "CRASHED", f"{type(error).__name__}: {error}"
     if result is None:

@@ -113,12 +113,12 @@ def verify(
         return Verdict("unverified", f"what it draws at random was not compared: {some}", verdict.runs)
     if not any(seen):
         return Verdict("unverified", "it has no outputs", verdict.runs)
-    if all(_is_void(outputs) for outputs in seen):
+    if all(is_void(outputs) for outputs in seen):
         return Verdict("unverified", "every output is empty or NaN on made-up inputs", verdict.runs)
-    return Verdict("verified", "", verdict.runs, moved=_moved(seen))
+    return Verdict("verified", "", verdict.runs, moved=has_moved(seen))
 
 
-def _moved(seen: Sequence[Mapping[str, Value]]) -> bool:
+def has_moved(seen: Sequence[Mapping[str, Value]]) -> bool:
     """Whether runs of one output shape gave more than one answer; true if there was only one of them."""
     by_shape: dict[str, set[bytes]] = {}
     for outputs in seen:
@@ -172,7 +172,8 @@ def _first_that_runs(
     return reason
 
 
-def _is_void(outputs: Mapping[str, Value]) -> bool:
+def is_void(outputs: Mapping[str, Value]) -> bool:
+    """Whether outputs say nothing: all are empty, or nothing but NaN."""
     for value in outputs.values():
         if not isinstance(value, np.ndarray):
             return False

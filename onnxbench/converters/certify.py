@@ -9,18 +9,16 @@ from dataclasses import replace
 import numpy as np
 from onnx import ModelProto
 
+from onnxbench.converters import believed
 from onnxbench.converters.forms import Rewritten, forms, likeness
 from onnxbench.converters.report import Certificate, Rewrite
 from onnxbench.converters.written import read, written
-from onnxbench.core.compare import Tolerance, differ_all
 from onnxbench.core.feeds import generate
 from onnxbench.core.graph import GraphView
 from onnxbench.core.model import Model
 from onnxbench.core.values import Value, is_float
 from onnxbench.errors import BenchError
-from onnxbench.runtimes.base import Limits, Runtime
-from onnxbench.runtimes.find import find
-from onnxbench.runtimes.outcome import Outcome
+from onnxbench.runtimes.base import Limits
 from onnxbench.verify import drawn_outputs
 
 #: Sizes for dims that are not known, and ranks for tensors whose rank is not, until the old form runs.
@@ -29,8 +27,6 @@ _TRIES = ((3, 2), (2, 3), (4, 4), (3, 1), (1, 0))
 _BUDGET = 0.5
 #: What operators are known to part at: not numbers, no end, ties of rounding, both zeros.
 _EDGES = (np.nan, np.inf, -np.inf, 0.5, -0.5, 1.5, 2.5, -2.5, 0.0, -0.0, 1.0, -1.0, 3.0, 1e4, -1e4)
-#: The opset from which on the reference evaluator is believed.
-_BELIEVED = 13
 
 
 def certify(
@@ -100,37 +96,17 @@ def compare(old: ModelProto, new: ModelProto, limits: Limits) -> Certificate:
         return Certificate("", "", "", "untold", 0, "it draws at random", *texts)
     runs, reason = 0, "nothing could be made up for its inputs"
     for feeds in _feeds(before):
-        ran = _run(before, feeds, limits)
-        if not ran.ok:
-            reason = reason if runs else f"the old form {ran.sentence()}"
+        ran = believed.run(before, feeds, limits)
+        if not ran.outcome.ok:
+            reason = reason if runs else f"the old form {ran.outcome.sentence()}"
             continue
-        again = _run(after, feeds, limits)
-        if again.kind == "unsupported" or _unbelieved(again):
-            return Certificate("", "", "", "untold", 0, "no runtime has kernels for the new form", *texts)
-        if not again.ok:
-            return Certificate("", "", "", "differs", runs, f"the new form {again.sentence()}", *texts)
-        differences = differ_all(ran.outputs, again.outputs, Tolerance())
-        if differences:
-            return Certificate("", "", "", "differs", runs, differences[0].sentence(), *texts)
-        runs += 1
+        again = believed.run(after, feeds, limits)
+        told = believed.told(ran, again)
+        if told.state == "same":
+            runs += 1
+        else:
+            return Certificate("", "", "", told.state, runs, told.reason, *texts)
     return Certificate("", "", "", "same" if runs else "untold", runs, "" if runs else reason, *texts)
-
-
-def _unbelieved(outcome: Outcome) -> bool:
-    return outcome.kind == "unknown"
-
-
-def _run(model: Model, feeds: Mapping[str, Value], limits: Limits) -> Outcome:
-    """ONNX Runtime without optimizations; for what it has no kernels for, the reference where that is right."""
-    outcome = _runtime().run(model, feeds, limits=limits)
-    opset = max((entry.version for entry in model.proto.opset_import if not entry.domain), default=0)
-    if outcome.kind != "unsupported" or opset < _BELIEVED:
-        return outcome
-    return find("reference").run(model, feeds, limits=limits)
-
-
-def _runtime() -> Runtime:
-    return find("onnxruntime:opt=disable")
 
 
 def _feeds(model: Model) -> Iterator[Mapping[str, Value]]:

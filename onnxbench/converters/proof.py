@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 
+from onnxbench.converters import believed
 from onnxbench.converters.certify import certify
 from onnxbench.converters.forms import Rewritten
 from onnxbench.converters.options import ConvertOptions
@@ -12,7 +14,22 @@ from onnxbench.core import check
 from onnxbench.core.counts import count_nodes, stored_bytes
 from onnxbench.core.model import Model
 from onnxbench.core.types import infer_strictly
-from onnxbench.verify import LARGEST, MOST_NODES, Feeds, feed_sets, verify
+from onnxbench.runtimes.base import Limits, Runtime
+from onnxbench.runtimes.find import find
+from onnxbench.verify import (
+    LARGEST,
+    MOST_NODES,
+    Feeds,
+    Verdict,
+    drawn_outputs,
+    feed_sets,
+    has_moved,
+    is_void,
+    verify,
+)
+
+#: Inputs that are tried.
+_MOST_SETS = 8
 
 
 def prove(
@@ -41,8 +58,10 @@ def prove(
     if not options.whole and (reason := _too_large(before)):
         _without_whole(report, f"it was not run as a whole, for it {reason} (--require-verified runs it)")
         return
-    sets = feeds(before) if feeds is not None else _feeds(before, options.seed)
-    verdict = verify(before, after, sets, limits=options.limits, needs_kernels=False)
+    sets = list(_some(feeds(before) if feeds is not None else _feeds(before, options.seed)))
+    verdict = verify(before, after, sets, runtimes=_runtimes(before, after), limits=options.limits, needs_kernels=False)
+    if verdict.state == "unverified" and not verdict.runs:
+        verdict = _by_two(before, after, sets, options.limits) or verdict
     report.runs = verdict.runs
     if verdict.state == "mismatch":
         report.state, report.reason = "mismatch", verdict.reason
@@ -52,6 +71,35 @@ def prove(
         _without_whole(report, unmoved)
     else:
         report.state, report.reason = "verified", ""
+
+
+def _some(sets: Iterable[Feeds]) -> Iterable[Feeds]:
+    return itertools.islice(sets, _MOST_SETS)
+
+
+def _runtimes(before: Model, after: Model) -> list[Runtime]:
+    """The reference evaluator runs both models only where it is believed about both."""
+    found = [find("onnxruntime:opt=disable")]
+    if min(believed.opset(before), believed.opset(after)) >= believed.REFERENCE:
+        found.append(find("reference"))
+    return found
+
+
+def _by_two(before: Model, after: Model, sets: Iterable[Feeds], limits: Limits) -> Verdict | None:
+    """What two runtimes tell, where ONNX Runtime runs only one of the models; None if that is nothing."""
+    runs, seen = 0, []
+    for feeds in sets:
+        ran = believed.run(before, feeds, limits)
+        if not ran.outcome.ok:
+            continue
+        told = believed.told(ran, believed.run(after, feeds, limits))
+        if told.state != "same":
+            return Verdict("mismatch" if told.state == "differs" else "unverified", told.reason, runs)
+        runs += 1
+        seen.append(ran.outcome.outputs)
+    if not runs or all(is_void(outputs) for outputs in seen) or drawn_outputs(before):
+        return None
+    return Verdict("verified", "", runs, moved=has_moved(seen))
 
 
 def faults(before: Model, after: Model, options: ConvertOptions) -> str:
