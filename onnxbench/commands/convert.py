@@ -136,7 +136,7 @@ def _for_runtime(asked: ConvertOptions, runtime: str) -> ConvertOptions:
     from onnxbench.converters.runtime_target import target_of
 
     found = target_of(runtime, asked.limits)
-    return dataclasses.replace(asked, targets=dict(found.opsets), ir=found.ir if asked.ir is None else asked.ir)
+    return dataclasses.replace(asked, targets=dict(found.opsets), ir_most=found.ir)
 
 
 def _wrong(message: str, hint: str = "") -> UsageError:

@@ -37,7 +37,7 @@ class Asked:
         """What tells this request from another for the same model; neither time nor memory change an answer."""
         options, feeding = self.job.options, self.job.feeding
         said = [
-            *(sorted(options.targets.items()), self.raises(item), options.ir, sorted(options.expand)),
+            *(sorted(options.targets.items()), self.raises(item), options.ir, options.ir_most, sorted(options.expand)),
             *(options.verify, options.whole, options.seed, options.limits.timeout),
             *(feeding.inputs, sorted(feeding.shapes.items()), sorted(feeding.dims.items())),
             *(

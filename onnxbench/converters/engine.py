@@ -247,6 +247,8 @@ class Engine:
         if rules.is_transparent(site.step):
             site.made.append(site.node)
             return site.opset
+        if not rules.decides(site.step):
+            site.refuse(f"no rule is known for {site.step.sentence()}")
         rules.keep(site)
         return site.opset
 

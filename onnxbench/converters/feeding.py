@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from onnxbench.core.feed_check import check
@@ -39,7 +40,17 @@ class Feeding:
         if self.inputs is not None:
             view = GraphView(model.proto, model.proto.graph)
             return [check(read(self.inputs, view), view)]
-        return feed_sets(model, shapes=self.shapes, dims=self.dims, ranges=self.ranges, seed=self.seed)
+        return self._made_up(model)
+
+    def _made_up(self, model: Model) -> Iterator[Feeds]:
+        """Inputs of several sizes, and of another seed at the first of them: outputs should change with their inputs."""
+        first, second = (
+            iter(feed_sets(model, shapes=self.shapes, dims=self.dims, ranges=self.ranges, seed=seed))
+            for seed in (self.seed, self.seed + 1000)
+        )
+        yield from itertools.islice(first, 1)
+        yield from itertools.islice(second, 1)
+        yield from first
 
     def among(self, model: Model) -> Feeding:
         """The same without names that this model does not have: for one model of many."""

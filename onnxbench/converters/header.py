@@ -88,6 +88,9 @@ def _ir(source: ModelProto, result: ModelProto, options: ConvertOptions) -> int:
     before, after = opset_imports(source.opset_import), opset_imports(result.opset_import)
     falls = any(after[domain] < version for domain, version in before.items() if domain in after)
     known = {domain: version for domain, version in after.items() if domain in options.targets}
-    if falls:
-        return max(least, min(source.ir_version, ir.released_with(known)))
-    return max(least, source.ir_version)
+    chosen = max(least, min(source.ir_version, ir.released_with(known)) if falls else source.ir_version)
+    if options.ir_most is None or chosen <= options.ir_most:
+        return chosen
+    if least > options.ir_most:
+        raise UsageError("OB201", f"IR version {options.ir_most} is too low: it takes {least} for {what}")
+    return options.ir_most

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper
 
 from onnxbench.core.attributes import all_graphs, all_nodes
+from onnxbench.core.external import MARK
 
 _ELEMENTS = {
     TensorProto.FLOAT8E4M3FN: 9,
@@ -62,7 +63,7 @@ def _of_graph(graph: GraphProto) -> Iterator[tuple[int, str]]:
         yield 10, "metadata of graphs and values"
     for tensor in graph.initializer:
         yield _ELEMENTS.get(tensor.data_type, 3), f"the element type of {tensor.name}"
-        if tensor.metadata_props:
+        if any(entry.key != MARK for entry in tensor.metadata_props):  # which says where `slim` took its bytes
             yield 10, f"metadata of {tensor.name}"
     for value in (*graph.input, *graph.output, *graph.value_info):
         if value.type.HasField("optional_type"):

@@ -16,6 +16,7 @@ class ConvertOptions:
         targets: opset version by domain ("" is ai.onnx); domains that are left out stay as they are.
         at_least: whether what is above the target stays as it is: a whole model, one of its domains, or a function.
         ir: IR version of the result; chosen if it is None.
+        ir_most: the highest IR version that the result may have, if there is a bound.
         expand: operators that the function body in their specification takes the place of, whatever the opset.
         verify: whether the result is compared with its source at all.
         whole: whether whole models are run at any size.
@@ -26,6 +27,7 @@ class ConvertOptions:
     targets: Mapping[str, int] = field(default_factory=dict)
     at_least: bool = False
     ir: int | None = None
+    ir_most: int | None = None
     expand: frozenset[str] = frozenset()
     verify: bool = True
     whole: bool = False

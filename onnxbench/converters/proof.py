@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterable
 
 from onnxbench.converters import believed
 from onnxbench.converters.certify import certify
+from onnxbench.converters.feeding import Feeding
 from onnxbench.converters.forms import Rewritten
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.report import Conversion
 from onnxbench.core import check
 from onnxbench.core.counts import count_nodes, stored_bytes
 from onnxbench.core.model import Model
+from onnxbench.core.shapes import propagate
 from onnxbench.core.types import infer_strictly
+from onnxbench.errors import quote
 from onnxbench.runtimes.base import Limits, Runtime
 from onnxbench.runtimes.find import find
 from onnxbench.verify import (
@@ -22,12 +25,12 @@ from onnxbench.verify import (
     Feeds,
     Verdict,
     drawn_outputs,
-    feed_sets,
     has_moved,
     is_void,
     verify,
 )
 
+REFUSED = "shape inference refuses the result"
 #: Inputs that are tried.
 _MOST_SETS = 8
 
@@ -46,6 +49,8 @@ def prove(
     are a mismatch.
     """
     fault = faults(before, after, options)
+    if fault == REFUSED:
+        fault = _without_stale_types(before, after, report, options)
     if fault:
         report.state, report.reason = "mismatch", fault
         return
@@ -58,7 +63,8 @@ def prove(
     if not options.whole and (reason := _too_large(before)):
         _without_whole(report, f"it was not run as a whole, for it {reason} (--require-verified runs it)")
         return
-    sets = list(_some(feeds(before) if feeds is not None else _feeds(before, options.seed)))
+    made = feeds if feeds is not None else Feeding(seed=options.seed).of
+    sets = list(itertools.islice(made(before), _MOST_SETS))
     verdict = verify(before, after, sets, runtimes=_runtimes(before, after), limits=options.limits, needs_kernels=False)
     if verdict.state == "unverified" and not verdict.runs:
         verdict = _by_two(before, after, sets, options.limits) or verdict
@@ -71,10 +77,6 @@ def prove(
         _without_whole(report, unmoved)
     else:
         report.state, report.reason = "verified", ""
-
-
-def _some(sets: Iterable[Feeds]) -> Iterable[Feeds]:
-    return itertools.islice(sets, _MOST_SETS)
 
 
 def _runtimes(before: Model, after: Model) -> list[Runtime]:
@@ -110,8 +112,26 @@ def faults(before: Model, after: Model, options: ConvertOptions) -> str:
         return f"the checker says of the result: {' '.join(fault.split())[:200]}"
     strict = infer_strictly(_light(after), timeout=third, memory=memory)
     if strict is None and infer_strictly(_light(before), timeout=third, memory=memory) is not None:
-        return "shape inference refuses the result"
+        return REFUSED
     return ""
+
+
+def _without_stale_types(before: Model, after: Model, report: Conversion, options: ConvertOptions) -> str:
+    """What is still wrong with a result once types that the source declared wrongly are put right.
+
+    Inference knows more of newer operators, and finds what it could not before.
+    """
+    known = propagate(before, timeout=options.inference_time, memory=options.limits.memory)
+    stale = {conflict.name: conflict.computed for conflict in known.conflicts if not conflict.where}
+    graph = after.proto.graph
+    for value in (*graph.value_info, *graph.output):
+        if value.name in stale:
+            value.type.CopyFrom(stale[value.name])
+    fault = faults(before, after, options) if stale else REFUSED
+    if not fault:
+        names = ", ".join(quote(name) for name in sorted(stale)[:3])
+        report.notes.append(f"the declared type of {names} contradicted what the model computes, and was put right")
+    return fault
 
 
 def _light(model: Model) -> Model:
@@ -125,20 +145,6 @@ def _too_large(model: Model) -> str:
     if size > LARGEST:
         return f"holds {size / 2**30:.1f} GiB"
     return f"has {nodes} nodes" if nodes > MOST_NODES else ""
-
-
-def _feeds(model: Model, seed: int) -> Iterable[Feeds]:
-    """Inputs of several sizes, and of another seed at the first of them."""
-    first = feed_sets(model, seed=seed)
-    yield from _first(first)
-    yield from _first(feed_sets(model, seed=seed + 1000))
-    yield from first
-
-
-def _first(sets: Iterable[Feeds]) -> Iterable[Feeds]:
-    for feeds in sets:
-        yield feeds
-        return
 
 
 def _unmoved(report: Conversion, moved: bool) -> str:

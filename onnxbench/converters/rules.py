@@ -47,6 +47,32 @@ def is_transparent(step: Step) -> bool:
     return step.is_up
 
 
+@cache
+def decides(step: Step) -> bool:
+    """Whether the schemas decide for each node if it can stand as it is: `keep` finds everything that has changed.
+
+    Not where an input has another meaning, or nodes that use nothing new would lack something the other version needs.
+    """
+    old, new = step.old, step.new
+    if new is None or new.deprecated:
+        return False
+    for before_all, after_all in ((old.inputs, new.inputs), (old.outputs, new.outputs)):
+        if any(one.name.lower() != other.name.lower() for one, other in zip(before_all, after_all, strict=False)):
+            return False
+        if any(formal.option not in (_OPTIONAL, _VARIADIC) for formal in before_all[len(after_all) :]):
+            return False
+        if any(formal.option not in (_OPTIONAL, _VARIADIC) for formal in after_all[len(before_all) :]):
+            return False
+    for name, entry in new.attributes.items():
+        before = old.attributes.get(name)
+        if entry.required and (before is None or not (before.required or before.default_value.name)):
+            return False
+        if before is not None and before.type != entry.type:
+            return False
+    gone = [entry for name, entry in old.attributes.items() if name not in new.attributes]
+    return all(not entry.required for entry in gone)
+
+
 def keep(site: Site) -> None:
     """Let the node stand as it is, with defaults that have changed made explicit.
 

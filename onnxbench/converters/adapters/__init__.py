@@ -68,6 +68,12 @@ def adapter_of(key: Key) -> Adapter | None:
     return _adapters.get(key)
 
 
+def registered() -> list[Key]:
+    """Every step that has an adapter or is listed as impossible."""
+    _load()
+    return [*_adapters, *_impossible]
+
+
 def why_impossible(key: Key) -> str | None:
     """Why no node can take a step; None if some can."""
     _load()

@@ -98,6 +98,12 @@ def _flatten(site: Site) -> None:
     rules.keep(site)
 
 
+def _concat_up(site: Site) -> None:
+    """Concat-1 joins along the second axis if it does not say which."""
+    site.same(axis=site.attr("axis", 1))
+
+
+adapter("Concat", 1, 4)(_concat_up)
 adapter("Concat", 11, 4)(not_negative("axis"))
 adapter("Flatten", 11, 9)(_flatten)
 adapter("Compress", 11, 9)(not_negative("axis"))

@@ -22,3 +22,4 @@ def _down(site: Site) -> None:
 
 adapter("Scatter", 9, 11)(_up)
 adapter("ScatterElements", 11, 0)(_down)
+adapter("Scatter", 11, 9)(_down)  # withdrawn, and runtimes still take it

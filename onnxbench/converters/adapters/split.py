@@ -6,6 +6,7 @@ smaller"; before, parts are equal).
 
 from __future__ import annotations
 
+from onnxbench.converters import rules
 from onnxbench.converters.adapters import adapter
 from onnxbench.converters.adapters._axes import not_negative, size_along
 from onnxbench.converters.adapters._slices import gathered_range
@@ -75,7 +76,12 @@ def _from_18(site: Site) -> None:
     site.same([x, sizes_of], drop=("num_outputs",))
 
 
+def _to_1(site: Site) -> None:
+    rules.keep(site)
+
+
 adapter("Split", 1, 2)(_from_1)
+adapter("Split", 2, 1)(_to_1)
 adapter("Split", 11, 2)(not_negative("axis"))
 adapter("Split", 11, 13)(_to_13)
 adapter("Split", 13, 11)(_from_13)
