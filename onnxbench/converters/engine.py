@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
@@ -13,13 +13,13 @@ from onnxbench.converters.adapters import adapter_of, experiment_of, why_impossi
 from onnxbench.converters.facts import Facts
 from onnxbench.converters.forms import Rewritten
 from onnxbench.converters.guess import known_of
+from onnxbench.converters.names import Names, every_name_of, label_of
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.places import Places
 from onnxbench.converters.report import Refusal, Rewrite
 from onnxbench.converters.site import Open, Refused, Site, Storage
 from onnxbench.core.attributes import subgraphs
 from onnxbench.core.graph import call_key, plain_domain
-from onnxbench.core.hoist import every_name
 from onnxbench.core.model import Model
 from onnxbench.errors import escape, quote
 from onnxbench.folding import stored
@@ -107,8 +107,8 @@ class Engine:
         return Storage(as_initializers, self.names)
 
     @cached_property
-    def names(self) -> _Names:
-        return _Names(lambda: _every_name(self.source.proto))
+    def names(self) -> Names:
+        return Names(lambda: every_name_of(self.source.proto))
 
     def _node(
         self,
@@ -299,42 +299,6 @@ class _Path:
     taken: list[str]
 
 
-class _Names(set[str]):
-    """Names in use, collected when the first new one is asked for."""
-
-    def __init__(self, collect: Callable[[], Iterable[str]]) -> None:
-        super().__init__()
-        self._collect: Callable[[], Iterable[str]] | None = collect
-
-    def __contains__(self, name: object) -> bool:
-        if self._collect is not None:
-            collect, self._collect = self._collect, None
-            self.update(collect())
-        return super().__contains__(name)
-
-
-def _every_name(model: ModelProto) -> Iterable[str]:
-    graphs = [model.graph]
-    graphs += [graph for info in model.training_info for graph in (info.initialization, info.algorithm)]
-    for graph in graphs:
-        yield from every_name(graph)
-        yield from _node_names(graph.node)
-        yield from (value.name for value in graph.value_info)
-    for function in model.functions:
-        body = GraphProto()
-        body.node.extend(function.node)
-        yield from every_name(body)
-        yield from (*function.input, *function.output)
-        yield from _node_names(function.node)
-
-
-def _node_names(nodes: Iterable[NodeProto]) -> Iterable[str]:
-    for node in nodes:
-        yield node.name
-        for _, body in subgraphs(node):
-            yield from _node_names(body.node)
-
-
 def _copy(node: NodeProto) -> NodeProto:
     copy = NodeProto()
     copy.CopyFrom(node)
@@ -351,10 +315,3 @@ def _forget(storage: Storage, count: int) -> None:
 def _is_experiment(domain: str, op: str, opset: int) -> bool:
     known = experiment_of(op) if not domain else None
     return known is not None and opset < known[0]
-
-
-def label_of(node: NodeProto) -> str:
-    """How reports name a node: its own name, else its operator and first output."""
-    if node.name:
-        return f"{quote(node.name)} ({node.op_type})"
-    return f"{node.op_type} that makes {quote(node.output[0]) if node.output else 'nothing'}"

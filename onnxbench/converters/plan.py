@@ -9,8 +9,9 @@ from typing import Any, Literal
 from onnx import ModelProto, NodeProto
 
 from onnxbench.converters import header, schemas
-from onnxbench.converters.engine import Engine, label_of
+from onnxbench.converters.engine import Engine
 from onnxbench.converters.facts import Facts
+from onnxbench.converters.names import label_of
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.site import Refused, Storage
 from onnxbench.core.graph import plain_domain

@@ -3,6 +3,8 @@
 Sources: ai.onnx Softmax-11 ("coerced into 2-D") and Softmax-13, Hardmax and LogSoftmax alike; defaults 1 and -1.
 """
 
+from onnx import helper
+
 from onnxbench.converters.adapters import adapter
 from onnxbench.converters.adapters._axes import not_negative
 from onnxbench.converters.adapters._masks import reduced
@@ -30,14 +32,17 @@ def _up(site: Site) -> None:
 def _flattened(site: Site, x: str, axis: int) -> None:
     """The last axis of two is what it is about.
 
-    Where a size behind the first may be 0, the way back is a Reshape that takes a 0 for a 0 (allowzero of Reshape-14);
-    below 14 the sum is written out, for a Reshape-13 takes a 0 for "as it was".
+    Where a size may be 0, the way back is a Reshape that takes a 0 for a 0 (allowzero of Reshape-14);
+    below 14 the sum is written out, or what is empty handed on, for a Reshape-13 takes a 0 for "as it was".
     """
     op = site.node.op_type
     dims = site.dims(x)
-    may_be_empty = dims is not None and any(dim is None or dim == 0 for dim in dims[1:])
-    if may_be_empty and site.target < 14 and op != "Hardmax":
-        _written_out(site, x, list(range(axis, len(dims or ()))))
+    may_be_empty = dims is None or any(not dim and not _is_kept(place, axis) for place, dim in enumerate(dims))
+    if may_be_empty and site.target < 14 and op != "Hardmax" and dims is not None:
+        _written_out(site, x, list(range(axis, len(dims))))
+        return
+    if may_be_empty and site.target < 14:
+        _unless_empty(site, x, axis)
         return
     done = site.add(op, site.add("Flatten", x, axis=axis, wish="flat"), axis=-1)
     shape = site.add("Shape", x, wish="shape")
@@ -46,6 +51,30 @@ def _flattened(site: Site, x: str, axis: int) -> None:
         site.valid_at = 14
     else:
         site.put("Reshape", [done, shape])
+
+
+def _is_kept(place: int, axis: int) -> bool:
+    """Whether a 0 at a place of the shape is one at that place of the flat tensor: Reshape then copies the same."""
+    return (place == 0 and axis >= 1) or (place == 1 and axis <= 1)
+
+
+def _unless_empty(site: Site, x: str, axis: int) -> None:
+    """Of an empty tensor there is nothing to compute: it is handed on as it is."""
+    element = site.needed_element(x)
+    some, none = site.fresh("some"), site.fresh("none")
+    flat, done, shape = (site.fresh(name) for name in ("flat", "done", "shape"))
+    nodes = [
+        helper.make_node("Flatten", [x], [flat], axis=axis),
+        helper.make_node(site.node.op_type, [flat], [done], axis=-1),
+        helper.make_node("Shape", [x], [shape]),
+        helper.make_node("Reshape", [done, shape], [some]),
+    ]
+    kind = helper.make_tensor_type_proto(element, None)
+    full = helper.make_graph(nodes, "full", [], [helper.make_value_info(some, kind)])
+    same = [helper.make_node("Identity", [x], [none])]
+    empty = helper.make_graph(same, "empty", [], [helper.make_value_info(none, kind)])
+    nothing = site.add("Equal", site.add("Size", x), site.const(0, "zero"), wish="nothing")
+    site.put("If", [nothing], then_branch=empty, else_branch=full)
 
 
 def _written_out(site: Site, x: str, axes: list[int]) -> None:
