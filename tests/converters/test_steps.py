@@ -1,6 +1,7 @@
 """Every step between versions of an operator that the installed onnx knows has a rule, or is listed as impossible."""
 
 from collections import defaultdict
+from itertools import pairwise
 
 import onnx
 import pytest
@@ -22,7 +23,7 @@ def versions():
 
 def steps():
     for entries in versions().values():
-        for older, newer in zip(entries, entries[1:], strict=False):
+        for older, newer in pairwise(entries):
             yield Step(older, newer, newer.since_version)
             yield Step(newer, older, newer.since_version - 1)
         if entries[0].since_version > 1:

@@ -54,12 +54,13 @@ def _value(site: Site) -> float | None:
 
 
 def _gathered(site: Site, x: str, pads: list[int] | None) -> None:
-    """Each axis by a Gather of the elements that stand there, repeated or mirrored; then the constant around them."""
+    """Each axis by itself: blocks of the constant on both sides, or a Gather of elements that repeat or are mirrored."""
     rank, mode = site.needed_rank(x), site.attr("mode")
-    current, inside = x, ""
+    current = x
     wide = site.input(1)
     if pads is None and site.element(wide) != TensorProto.INT64:
         wide = site.add("Cast", wide, to=int(TensorProto.INT64))
+    value = _constant(site, x) if mode == "constant" else ""
     for axis in range(rank):
         if pads is not None and pads[axis] == 0 == pads[axis + rank]:
             continue
@@ -69,27 +70,43 @@ def _gathered(site: Site, x: str, pads: list[int] | None) -> None:
             else site.add("Gather", wide, site.const([place], f"place_{place}"), axis=0)
             for place in (axis, axis + rank)
         )
+        if mode == "constant":
+            current = _between_blocks(site, current, axis, rank, before, after, value)
+            continue
         size = size_along(site, current, axis)
         total = site.add("Add", site.add("Add", size, before), after)
         places = site.add("Sub", counting(site, total), before, wish="places")
-        indices = _indices(site, places, size, mode)
-        if mode == "constant":
-            within = _within(site, places, size, rank, axis)
-            inside = site.add("And", inside, within) if inside else within
-        current = site.add("Gather", current, indices, axis=axis, wish="padded")
-    if mode == "constant" and inside:
-        value = site.input(2)
-        if not value:
-            dtype = helper.tensor_dtype_to_np_dtype(site.needed_element(x))
-            value = site.const("" if dtype.hasobject else 0, "value", dtype)
-        site.put("Where", [inside, current, value])
-    else:
-        site.put("Identity", [current])
+        current = site.add("Gather", current, _indices(site, places, size, mode), axis=axis, wish="padded")
+    site.put("Identity", [current])
+
+
+def _constant(site: Site, x: str) -> str:
+    if site.input(2):
+        return site.add("Reshape", site.input(2), site.const([], "scalar"), wish="value")
+    dtype = helper.tensor_dtype_to_np_dtype(site.needed_element(x))
+    return site.const("" if dtype.hasobject else 0, "value", dtype)
+
+
+def _between_blocks(site: Site, x: str, axis: int, rank: int, before: str, after: str, value: str) -> str:
+    """What is left of an axis once negative pads are cut off, between two blocks of a constant."""
+    zero = site.const([0], "zero")
+    size = size_along(site, x, axis)
+    cut = [site.add("Where", site.add("Less", pad, zero), pad, zero, wish="cut") for pad in (before, after)]
+    more = [site.add("Where", site.add("Less", pad, zero), zero, pad, wish="more") for pad in (before, after)]
+    left = site.add("Add", size, site.add("Add", *cut), wish="left")
+    inner = site.add("Gather", x, site.add("Sub", counting(site, left), cut[0], wish="places"), axis=axis, wish="inner")
+    sizes = [size_along(site, x, place) for place in range(rank)]
+    blocks = []
+    for count in more:
+        sizes[axis] = count
+        shape = site.add("Concat", *sizes, axis=0, wish="shape") if rank > 1 else count
+        blocks.append(site.add("Expand", value, shape, wish="block"))
+    return site.add("Concat", blocks[0], inner, blocks[1], axis=axis, wish="padded")
 
 
 def _indices(site: Site, places: str, size: str, mode: str) -> str:
     zero, one = site.const([0], "zero"), site.const([1], "one")
-    if mode in ("edge", "constant"):
+    if mode == "edge":
         top = site.add("Sub", size, one)
         raised = site.add("Where", site.add("Less", places, zero), zero, places)
         return site.add("Where", site.add("Greater", raised, top), top, raised, wish="indices")
@@ -112,15 +129,6 @@ def _modulo(site: Site, places: str, size: str) -> str:
     left = site.add("Sub", places, site.add("Mul", site.add("Div", places, size), size))
     zero = site.const([0], "zero")
     return site.add("Where", site.add("Less", left, zero), site.add("Add", left, size), left, wish="modulo")
-
-
-def _within(site: Site, places: str, size: str, rank: int, axis: int) -> str:
-    """Which places of an axis hold elements of the input, with the dims that it takes to broadcast."""
-    zero = site.const([0], "zero")
-    below = site.add("Less", places, zero)
-    within = site.add("And", site.add("Not", below), site.add("Less", places, size))
-    shape = site.const([-1] + [1] * (rank - axis - 1), f"shape_{axis}")
-    return site.add("Reshape", within, shape, wish="inside")
 
 
 def _without_axes(site: Site) -> None:

@@ -17,7 +17,7 @@ def _up(site: Site) -> None:
     axis = site.attr("axis", 1)
     x = site.input(0)
     rank = site.rank(x)
-    if axis == -1 or (rank is not None and axis % max(rank, 1) == rank - 1):
+    if axis == -1 or rank == 0 or (rank is not None and axis % rank == rank - 1):
         site.same(axis=-1)
         return
     dims = site.dims(x)

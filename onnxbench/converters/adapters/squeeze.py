@@ -28,7 +28,12 @@ def _squeeze_down(site: Site) -> None:
         site.same([x], axes=[int(axis) for axis in known.reshape(-1)])
         return
     shape = site.add("Shape", x, wish="shape")
-    kept = site.add("Not", axis_mask(site, site.input(1), site.add("Shape", shape, wish="rank")))
+    mask = axis_mask(site, site.input(1), site.add("Shape", shape, wish="rank"))
+    if (site.dims(site.input(1)) or (None,))[0] is None:  # no axes at all mean every dim of 1
+        none = site.add("Equal", site.add("Shape", site.input(1)), site.const([0], "zero"), wish="none")
+        single = site.add("Equal", shape, site.const([1], "one"), wish="single")
+        mask = site.add("Or", mask, site.add("And", none, single), wish="mask")
+    kept = site.add("Not", mask)
     site.put("Reshape", [x, site.add("Compress", shape, kept, axis=0, wish="shape")])
 
 

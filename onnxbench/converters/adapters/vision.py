@@ -84,28 +84,6 @@ def _for_channels(site: Site, x: str, name: str, groups: int, wish: str) -> str:
     return site.add("Reshape", site.add("Expand", column, shape), site.const([-1], "flat"), wish=wish)
 
 
-def _group_down(site: Site) -> None:
-    """The older form has one scale for each group: those of channels are applied behind it."""
-    x, scale, bias = (site.input(place) for place in range(3))
-    if site.attr("stash_type", 1) != 1:
-        site.refuse("GroupNormalization-18 has no stash_type")
-    groups, rank = site.attr("num_groups"), site.needed_rank(x)
-    dtype = site.scalar_like(1, x, "one")
-    ones = site.const([1] * groups, "ones", _dtype(site, dtype))
-    zeros = site.const([0] * groups, "zeros", _dtype(site, dtype))
-    plain = site.add("GroupNormalization", x, ones, zeros, num_groups=groups, epsilon=site.attr("epsilon"))
-    site.facts.made[plain].element = site.element(x)
-    shape = site.const([-1] + [1] * (rank - 2), "shape")
-    scaled = site.add("Mul", plain, site.add("Reshape", scale, shape))
-    site.put("Add", [scaled, site.add("Reshape", bias, shape)])
-
-
-def _dtype(site: Site, name: str) -> object:
-    value = site.value(name)
-    assert value is not None
-    return value.dtype
-
-
 adapter("GridSample", 16, 20)(_grid_up)
 adapter("GridSample", 20, 16)(_grid_down)
 adapter("RoiAlign", 10, 16)(_roi_up)
@@ -115,4 +93,3 @@ for _op in ("GlobalLpPool", "LpPool"):
     adapter(_op, 1, 2)(_whole_p)
     adapter(_op, 2, 1)(_float_p)
 adapter("GroupNormalization", 18, 21)(_group_up)
-adapter("GroupNormalization", 21, 18)(_group_down)
