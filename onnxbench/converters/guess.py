@@ -2,28 +2,74 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from onnx import NodeProto, TensorProto, helper
 from onnx.defs import OpSchema
 
 from onnxbench.converters import schemas
 from onnxbench.core.graph import plain_domain
+from onnxbench.core.values import Array
 
 if TYPE_CHECKING:
     from onnxbench.converters.facts import Facts, Known
 
 #: Operators whose output has the rank of the first input.
 _SAME_RANK = frozenset(
-    {"Cast", "Transpose", "Softmax", "LogSoftmax", "Hardmax", "Relu", "Neg", "Abs", "Slice", "Pad", "Clip", "Not", "Floor"}
+    {
+        "Cast",
+        "Transpose",
+        "Softmax",
+        "LogSoftmax",
+        "Hardmax",
+        "Relu",
+        "Neg",
+        "Abs",
+        "Slice",
+        "Pad",
+        "Clip",
+        "Not",
+        "Floor",
+    }
     | {"Ceil", "Exp", "Log", "Sqrt", "Reciprocal", "Identity", "Round", "Sign", "CumSum", "Tile", "Resize", "Gemm"}
-    | {"Sigmoid", "Tanh", "Erf", "ScatterElements", "QuantizeLinear", "DequantizeLinear"}
+    | {"Sigmoid", "Tanh", "Erf", "ScatterElements", "QuantizeLinear", "DequantizeLinear", "CastLike", "Split", "Trilu"}
+    | {"Gelu", "Softplus", "IsNaN", "IsInf", "CumSum", "CumProd", "ScatterND", "Scatter", "Dropout", "Elu"}
+    | {"LayerNormalization", "RMSNormalization", "InstanceNormalization", "BatchNormalization", "GroupNormalization"}
+    | {
+        "Conv",
+        "MaxPool",
+        "AveragePool",
+        "GlobalAveragePool",
+        "GlobalMaxPool",
+        "Sin",
+        "Cos",
+        "BitwiseNot",
+        "ReverseSequence",
+    }
+    | {
+        "TensorScatter",
+        "RotaryEmbedding",
+        "Swish",
+        "HardSwish",
+        "HardSigmoid",
+        "LeakyRelu",
+        "Selu",
+        "Celu",
+        "TopK",
+        "DFT",
+    }
 )
 #: Operators that broadcast.
 _BROADCAST = frozenset(
     {"Add", "Sub", "Mul", "Div", "Pow", "Equal", "Less", "Greater", "And", "Or", "Xor", "Where", "Max", "Min", "Mod"}
-    | {"Sum", "Mean"}
+    | {"Sum", "Mean", "LessOrEqual", "GreaterOrEqual", "PRelu", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor"}
 )
+#: Operators whose every output has the rank of the first.
+_ALIKE = frozenset({"Split", "TopK", "MaxPool", "Dropout"})
+#: What is counted of values: shapes and axes are short.
+_SHORT = 64
 
 
 def known_of(node: NodeProto, opset: int, facts: Facts) -> dict[str, Known]:
@@ -36,9 +82,12 @@ def known_of(node: NodeProto, opset: int, facts: Facts) -> dict[str, Known]:
     found = {}
     for place, name in enumerate(node.output):
         if name:
+            value = value_made(node, facts) if place == 0 else None
             dims = _dims(node, facts) if place == 0 else None
-            rank = len(dims) if dims is not None else _rank(node, facts) if place == 0 else None
-            found[name] = Known(element_made(node, version, place, facts), rank, dims)
+            dims = dims if value is None else value.shape
+            rank = _rank(node, facts) if place == 0 or node.op_type in _ALIKE else None
+            rank = rank if dims is None else len(dims)
+            found[name] = Known(element_made(node, version, place, facts), rank, dims, value)
     return found
 
 
@@ -80,19 +129,187 @@ _NUMBERS = {
 }
 
 
-def _dims(node: NodeProto, facts: Facts) -> tuple[int | None, ...] | None:
-    if node.op_type in ("Cast", "Relu", "Neg", "Abs", "Clip", "Identity", "Floor", "Exp", "Softmax"):
-        return facts.dims(node.input[0])
-    if node.op_type == "Shape" and len(node.attribute) == 0:
-        rank = facts.rank(node.input[0])
-        return None if rank is None else (rank,)
+def value_made(node: NodeProto, facts: Facts) -> Array | None:
+    """The value of the first output, where it is a short constant: axes and shapes that function bodies count."""
+    if any(attribute.ref_attr_name or attribute.type == attribute.GRAPH for attribute in node.attribute):
+        return None
+    given = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
     if node.op_type == "Constant":
-        return next((tuple(attribute.t.dims) for attribute in node.attribute if attribute.name == "value"), None)
-    if node.op_type == "Transpose":
-        order = next((list(a.ints) for a in node.attribute if a.name == "perm"), None)
+        return _value_of_constant(given)
+    if node.op_type == "Shape":
         dims = facts.dims(node.input[0])
-        return tuple(dims[axis] for axis in order) if order and dims is not None and len(order) == len(dims) else None
+        if dims is None:
+            return None
+        part = dims[slice(given.get("start"), given.get("end"))]
+        return None if None in part else np.asarray(part, np.int64)
+    compute = _COUNTED.get(node.op_type)
+    if compute is None or len(node.output) != 1:
+        return None
+    values = [facts.value(name) if name else None for name in node.input]
+    known = [value for value in values if value is not None and value.size <= _SHORT]
+    if not known or len(known) != len(values):
+        return None
+    if any(value.dtype.kind not in "iub" for value in known):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            made = compute(known, given)
+    except (ValueError, IndexError, TypeError):
+        return None
+    return made if made is not None and made.size <= _SHORT else None
+
+
+def _value_of_constant(given: dict[str, Any]) -> Array | None:
+    from onnx import numpy_helper
+
+    for name, value in given.items():
+        if name == "value" and int(np.prod(value.dims)) <= _SHORT and not value.external_data:
+            array = numpy_helper.to_array(value)
+            return array if array.dtype.kind in "iubf" else None
+        if name in ("value_int", "value_ints"):
+            return np.asarray(value, np.int64)
+        if name in ("value_float", "value_floats"):
+            return np.asarray(value, np.float32)
     return None
+
+
+def _cast(values: list[Array], given: dict[str, Any]) -> Array | None:
+    element = given["to"]
+    if element not in (TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL):
+        return None
+    return values[0].astype(helper.tensor_dtype_to_np_dtype(element))
+
+
+def _expanded(values: list[Array], given: dict[str, Any]) -> Array:
+    axes = given["axes"] if "axes" in given else [int(axis) for axis in values[1].reshape(-1)]
+    return np.expand_dims(values[0], tuple(axes))
+
+
+def _squeezed_value(values: list[Array], given: dict[str, Any]) -> Array:
+    axes = given.get("axes") if len(values) == 1 else [int(axis) for axis in values[1].reshape(-1)]
+    return np.squeeze(values[0], None if axes is None else tuple(axes))
+
+
+def _quotient(values: list[Array], _: dict[str, Any]) -> Array | None:
+    """Of whole numbers that are not negative: what is cut off is not a matter of sign."""
+    top, below = values
+    if (top < 0).any() or (below <= 0).any() or top.dtype.kind == "b":
+        return None
+    return np.asarray(top // below, top.dtype)
+
+
+_COUNTED: dict[str, Callable[[list[Array], dict[str, Any]], Array | None]] = {
+    "Identity": lambda values, _: values[0],
+    "Cast": _cast,
+    "Concat": lambda values, given: np.concatenate(values, given["axis"]),
+    "Unsqueeze": _expanded,
+    "Squeeze": _squeezed_value,
+    "Gather": lambda values, given: np.asarray(np.take(values[0], values[1], given.get("axis", 0))),
+    "Add": lambda values, _: np.asarray(values[0] + values[1]),
+    "Sub": lambda values, _: np.asarray(values[0] - values[1]),
+    "Mul": lambda values, _: np.asarray(values[0] * values[1]),
+    "Div": _quotient,
+}
+
+
+def _dims(node: NodeProto, facts: Facts) -> tuple[int | None, ...] | None:
+    if node.op_type in _SAME_DIMS:
+        return facts.dims(node.input[0])
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute if not a.ref_attr_name}
+    compute = _DIMS.get(node.op_type)
+    return None if compute is None else compute(node, attributes, facts)
+
+
+#: Operators whose output has the dims of the first input.
+_SAME_DIMS = frozenset(
+    {
+        "Cast",
+        "Relu",
+        "Neg",
+        "Abs",
+        "Clip",
+        "Identity",
+        "Floor",
+        "Exp",
+        "Softmax",
+        "CastLike",
+        "Not",
+        "Sqrt",
+        "Erf",
+        "Tanh",
+    }
+    | {"Sigmoid", "Ceil", "Round", "Log", "Sign", "Reciprocal", "IsNaN", "IsInf", "LogSoftmax", "Trilu", "CumSum"}
+)
+
+
+def _dims_of_shape(node: NodeProto, attributes: dict[str, Any], facts: Facts) -> tuple[int | None, ...] | None:
+    rank = facts.rank(node.input[0])
+    if rank is None:
+        return None
+    return (len(range(*slice(attributes.get("start"), attributes.get("end")).indices(rank))),)
+
+
+def _dims_transposed(node: NodeProto, attributes: dict[str, Any], facts: Facts) -> tuple[int | None, ...] | None:
+    order, dims = attributes.get("perm"), facts.dims(node.input[0])
+    return tuple(dims[axis] for axis in order) if order and dims is not None and len(order) == len(dims) else None
+
+
+def _dims_reshaped(node: NodeProto, attributes: dict[str, Any], facts: Facts) -> tuple[int | None, ...] | None:
+    shape = facts.value(node.input[1]) if len(node.input) > 1 else None
+    if shape is None or shape.ndim != 1:
+        return None
+    return tuple(int(size) if size > 0 else None for size in shape)
+
+
+def _dims_joined(node: NodeProto, attributes: dict[str, Any], facts: Facts) -> tuple[int | None, ...] | None:
+    parts = [facts.dims(name) for name in node.input]
+    known = [dims for dims in parts if dims is not None]
+    if len(known) != len(parts) or len({len(dims) for dims in known}) != 1 or not known[0]:
+        return None
+    axis = attributes.get("axis", 0) % len(known[0])
+    along = [dims[axis] for dims in known]
+    joined = list(known[0])
+    joined[axis] = None if None in along else sum(size or 0 for size in along)
+    return tuple(joined)
+
+
+def _dims_broadcast(node: NodeProto, attributes: dict[str, Any], facts: Facts) -> tuple[int | None, ...] | None:
+    parts = [facts.dims(name) for name in node.input]
+    known = [dims for dims in parts if dims is not None]
+    if len(known) != len(parts) or not known:
+        return None
+    rank = max(len(dims) for dims in known)
+    padded = [(1,) * (rank - len(dims)) + tuple(dims) for dims in known]
+    return tuple(_broadcast_size(sizes) for sizes in zip(*padded, strict=True))
+
+
+def _broadcast_size(sizes: tuple[int | None, ...]) -> int | None:
+    """A size that is not 1 decides; one that is not known might be it, or 1."""
+    decided = [size for size in sizes if size is not None and size != 1]
+    if decided:
+        return decided[0]
+    return None if None in sizes else 1
+
+
+def _dims_extended(node: NodeProto, attributes: dict[str, Any], facts: Facts) -> tuple[int | None, ...] | None:
+    dims = facts.dims(node.input[0])
+    axes = _axes_of(node, attributes, facts)
+    if dims is None or axes is None:
+        return None
+    places = {axis % (len(dims) + len(axes)) for axis in axes}
+    rest = iter(dims)
+    return tuple(1 if place in places else next(rest) for place in range(len(dims) + len(axes)))
+
+
+_DIMS: dict[str, Callable[[NodeProto, dict[str, Any], Facts], tuple[int | None, ...] | None]] = {
+    "Shape": _dims_of_shape,
+    "Constant": lambda node, attributes, facts: tuple(attributes["value"].dims) if "value" in attributes else None,
+    "Transpose": _dims_transposed,
+    "Reshape": _dims_reshaped,
+    "Concat": _dims_joined,
+    "Unsqueeze": _dims_extended,
+    **dict.fromkeys(_BROADCAST, _dims_broadcast),
+}
 
 
 def _rank(node: NodeProto, facts: Facts) -> int | None:
@@ -119,12 +336,41 @@ def _rank(node: NodeProto, facts: Facts) -> int | None:
     if node.op_type == "Concat":
         ranks = [facts.rank(name) for name in node.input]
         return next((rank for rank in ranks if rank is not None), None)
+    if node.op_type == "Range":
+        return 1
+    if node.op_type == "MatMul":
+        return _multiplied(facts.rank(node.input[0]), facts.rank(node.input[1]))
     if node.op_type == "Gather":
         data, indices = facts.rank(node.input[0]), facts.rank(node.input[1])
         return data + indices - 1 if data is not None and indices is not None else None
-    if node.op_type.startswith(("Reduce", "Arg")) and attributes.get("keepdims", 1):
-        return facts.rank(node.input[0])
+    if node.op_type.startswith(("Reduce", "Arg")):
+        return _reduced(node, attributes, facts)
     return None
+
+
+def _multiplied(one: int | None, other: int | None) -> int | None:
+    """The rank of a product of matrices: a list counts as a row or column, which is gone behind it."""
+    if one is None or other is None:
+        return None
+    return max(one, other, 2) - (one == 1) - (other == 1)
+
+
+def _reduced(node: NodeProto, attributes: dict[str, object], facts: Facts) -> int | None:
+    rank = facts.rank(node.input[0])
+    if rank is None or attributes.get("keepdims", 1):
+        return rank
+    if node.op_type.startswith("Arg"):
+        return rank - 1
+    axes = _axes_of(node, attributes, facts)
+    return None if not axes else rank - len(axes)
+
+
+def _axes_of(node: NodeProto, attributes: dict[str, Any], facts: Facts) -> list[int] | None:
+    """Axes, as an attribute or a known input; None if they are not known."""
+    if "axes" in attributes:
+        return [int(axis) for axis in attributes["axes"]]
+    value = facts.value(node.input[1]) if len(node.input) > 1 and node.input[1] else None
+    return None if value is None else [int(axis) for axis in value.reshape(-1)]
 
 
 def _by_second(node: NodeProto, attributes: dict[str, object], facts: Facts) -> int | None:
@@ -143,11 +389,7 @@ def _by_second(node: NodeProto, attributes: dict[str, object], facts: Facts) -> 
 
 
 def _squeezed(node: NodeProto, attributes: dict[str, object], facts: Facts) -> int | None:
-    rank = facts.rank(node.input[0])
-    axes = attributes.get("axes")
-    if axes is None and len(node.input) > 1:
-        value = facts.value(node.input[1])
-        axes = None if value is None else list(value.reshape(-1))
-    if rank is None or not isinstance(axes, (list, tuple)):
+    rank, axes = facts.rank(node.input[0]), _axes_of(node, attributes, facts)
+    if rank is None or axes is None:
         return None
     return rank + (len(axes) if node.op_type == "Unsqueeze" else -len(axes))
