@@ -138,6 +138,12 @@ class Numbers:
             return self.site.add("Gather", number, self.site.const([place], f"place_{place}"), axis=0, wish=wish)
         return number.reshape(-1)[place : place + 1]
 
+    def taken(self, number: Number, places: Number) -> Number:
+        """The elements of a list at some places."""
+        if isinstance(number, str) or isinstance(places, str):
+            return self.site.add("Gather", self.name(number, "list"), self.name(places, "places"), axis=0)
+        return np.asarray(number[places])
+
     def size(self, name: str, axis: int) -> Number:
         """The size of an axis, as a list of one int64."""
         dims = self.site.dims(name)
