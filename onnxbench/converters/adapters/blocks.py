@@ -88,10 +88,10 @@ def _count(site: Site) -> int:
         dims = site.dims(site.input(place))
         if dims is not None and len(dims) == 1 and dims[0] is not None:
             return dims[0]
-    for name in ("dilations", "strides", "pads"):
-        if site.has(name):
-            return len(site.attr(name)) // (2 if name == "pads" else 1)
-    site.refuse("how many axes its image has is not known")
+    given = next((name for name in ("dilations", "strides", "pads") if site.has(name)), None)
+    if given is None:
+        site.refuse("how many axes its image has is not known")
+    return len(site.attr(given)) // (2 if given == "pads" else 1)
 
 
 def _product(numbers: Numbers, factors: list[Number]) -> Number:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from onnxbench.converters import rules
+from onnxbench.converters import rules, schemas
 from onnxbench.converters.adapters import Adapter, adapter
 from onnxbench.converters.adapters._bodies import expanded
 from onnxbench.converters.site import Site
@@ -30,7 +30,7 @@ def _widened(inputs: tuple[int, ...] | None, outputs: tuple[int, ...]) -> Adapte
     def down(site: Site) -> None:
         places = [place for place in (inputs or range(len(site.node.input))) if site.input(place)]
         narrow = {site.element(site.input(place)) for place in places}
-        if not narrow & set(_NARROW):
+        if not any(_is_lost(site, place) for place in places):
             rules.keep(site)
             return
         if len(narrow) != 1:
@@ -50,6 +50,14 @@ def _widened(inputs: tuple[int, ...] | None, outputs: tuple[int, ...]) -> Adapte
             site.put("Cast", [made[place]], [name], to=element)
 
     return down
+
+
+def _is_lost(site: Site, place: int) -> bool:
+    """Whether an input has a narrow element type that the older form does not take."""
+    new, element = site.step.new, site.element(site.input(place))
+    assert new is not None
+    formal = new.inputs[min(place, len(new.inputs) - 1)].type_str
+    return element in _NARROW and schemas.type_text(element) not in schemas.allowed(new, formal)
 
 
 def _any_of_bits(site: Site) -> None:

@@ -70,7 +70,10 @@ def _dequantize(site: Site) -> None:
     x, scale, zero = (site.input(place) for place in range(3))
     element = site.needed_element(x)
     blocked = bool(site.attr("block_size", 0))
-    if not (blocked and element in (*_LIMITS, TensorProto.INT32)) and element not in (TensorProto.INT16, TensorProto.UINT16):
+    if not (blocked and element in (*_LIMITS, TensorProto.INT32)) and element not in (
+        TensorProto.INT16,
+        TensorProto.UINT16,
+    ):
         rules.keep(site)
         return
     whole = int(TensorProto.INT32)

@@ -109,7 +109,7 @@ def _growing(site: Site, body: GraphProto, place: int) -> _Growing:
         site.refuse("Loop-11 carries no sequences, and this one is not known to be of lists")
     insert = next((node for node in body.node if made in node.output), None)
     adds = insert is not None and insert.op_type == "SequenceInsert" and len(insert.input) == 2
-    uses = [name for name in _used(body)]
+    uses = list(_used(body))
     if insert is None or not adds or insert.input[0] != value.name or uses.count(value.name) != 1 or made in uses:
         site.refuse("Loop-11 carries no sequences, and its rounds do more with this one than to add to it")
     return _Growing(place, insert, int(inner.elem_type))

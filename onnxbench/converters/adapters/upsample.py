@@ -122,9 +122,8 @@ def _is_asymmetric(site: Site, scales: np.ndarray, dims: tuple[int | None, ...] 
     moved = [place for place, scale in enumerate(scales.reshape(-1)) if scale != 1]
     for place in moved:
         scale = float(scales.reshape(-1)[place])
-        if where == "asymmetric":
-            if mode == "linear" or nearest == ("floor" if scale >= 1 else "ceil"):
-                continue
+        if where == "asymmetric" and (mode == "linear" or nearest == ("floor" if scale >= 1 else "ceil")):
+            continue
         if mode != "nearest" or dims is None or dims[place] is None:
             return False
         if not _same_places(int(dims[place] or 0), scale, where, nearest):
