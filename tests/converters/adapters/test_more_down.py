@@ -184,3 +184,15 @@ def test_blocks_column_by_column():
     x = random(2, 3, 4, 6)
     want = x.reshape(2, 3, 2, 2, 3, 2).transpose(0, 1, 3, 5, 2, 4).reshape(2, 12, 2, 3)
     assert_same(text, 17, {"x": x}, [want])
+
+
+@pytest.mark.parametrize("size", [5, 6, 7, 8])
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
+def test_windows_that_would_start_behind(size, op):
+    text = f"""
+    <ir_version: 8, opset_import: ["": 22]>
+    g (float[1,2,{size}] x) => (float[A,B,C] y) {{
+        y = {op}<kernel_shape = [2], strides = [3], pads = [1,1], ceil_mode = 1>(x)
+    }}
+    """
+    assert_same(text, 11, {"x": random(1, 2, size)})
