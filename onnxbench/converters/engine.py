@@ -25,8 +25,8 @@ from onnxbench.errors import escape, quote
 from onnxbench.folding import stored
 from onnxbench.folding.changes import set_nodes
 
-#: More steps than any node takes: every operator has fewer versions.
-_MOST_STEPS = 400
+#: More steps than any node takes, with all that comes in its place.
+_MOST_STEPS = 20_000
 
 
 @dataclass

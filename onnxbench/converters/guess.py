@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, helper
 from onnx.defs import OpSchema
 
 from onnxbench.converters import schemas
+from onnxbench.converters.shorts import value_made
 from onnxbench.core.graph import plain_domain
-from onnxbench.core.values import Array
-from onnxbench.folding.stored import tensor_of
 
 if TYPE_CHECKING:
     from onnxbench.converters.facts import Facts, Known
@@ -33,13 +33,40 @@ _SAME_RANK = frozenset(
         "Floor",
     }
     | {"Ceil", "Exp", "Log", "Sqrt", "Reciprocal", "Identity", "Round", "Sign", "CumSum", "Tile", "Resize", "Gemm"}
-    | {"Sigmoid", "Tanh", "Erf", "ScatterElements", "QuantizeLinear", "DequantizeLinear"}
+    | {"Sigmoid", "Tanh", "Erf", "ScatterElements", "QuantizeLinear", "DequantizeLinear", "CastLike", "Split", "Trilu"}
+    | {"Gelu", "Softplus", "IsNaN", "IsInf", "CumSum", "CumProd", "ScatterND", "Scatter", "Dropout", "Elu"}
+    | {"LayerNormalization", "RMSNormalization", "InstanceNormalization", "BatchNormalization", "GroupNormalization"}
+    | {
+        "Conv",
+        "MaxPool",
+        "AveragePool",
+        "GlobalAveragePool",
+        "GlobalMaxPool",
+        "Sin",
+        "Cos",
+        "BitwiseNot",
+        "ReverseSequence",
+    }
+    | {
+        "TensorScatter",
+        "RotaryEmbedding",
+        "Swish",
+        "HardSwish",
+        "HardSigmoid",
+        "LeakyRelu",
+        "Selu",
+        "Celu",
+        "TopK",
+        "DFT",
+    }
 )
 #: Operators that broadcast.
 _BROADCAST = frozenset(
     {"Add", "Sub", "Mul", "Div", "Pow", "Equal", "Less", "Greater", "And", "Or", "Xor", "Where", "Max", "Min", "Mod"}
-    | {"Sum", "Mean"}
+    | {"Sum", "Mean", "LessOrEqual", "GreaterOrEqual", "PRelu", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor"}
 )
+#: Operators whose every output has the rank of the first.
+_ALIKE = frozenset({"Split", "TopK", "MaxPool", "Dropout"})
 
 
 def known_of(node: NodeProto, opset: int, facts: Facts) -> dict[str, Known]:
@@ -52,18 +79,13 @@ def known_of(node: NodeProto, opset: int, facts: Facts) -> dict[str, Known]:
     found = {}
     for place, name in enumerate(node.output):
         if name:
+            value = value_made(node, facts) if place == 0 else None
             dims = _dims(node, facts) if place == 0 else None
-            rank = len(dims) if dims is not None else _rank(node, facts) if place == 0 else None
-            found[name] = Known(element_made(node, version, place, facts), rank, dims, _stored(node))
+            dims = dims if value is None else value.shape
+            rank = _rank(node, facts) if place == 0 or node.op_type in _ALIKE else None
+            rank = rank if dims is None else len(dims)
+            found[name] = Known(element_made(node, version, place, facts), rank, dims, value)
     return found
-
-
-def _stored(node: NodeProto) -> Array | None:
-    """The value of a Constant."""
-    if node.op_type != "Constant" or plain_domain(node.domain):
-        return None
-    tensor = tensor_of(node)
-    return None if tensor is None or tensor.data_location == tensor.EXTERNAL else numpy_helper.to_array(tensor)
 
 
 def element_made(node: NodeProto, version: OpSchema, place: int, facts: Facts) -> int | None:
@@ -105,18 +127,103 @@ _NUMBERS = {
 
 
 def _dims(node: NodeProto, facts: Facts) -> tuple[int | None, ...] | None:
-    if node.op_type in ("Cast", "Relu", "Neg", "Abs", "Clip", "Identity", "Floor", "Exp", "Softmax"):
+    if node.op_type in _SAME_DIMS:
         return facts.dims(node.input[0])
-    if node.op_type == "Shape" and len(node.attribute) == 0:
-        rank = facts.rank(node.input[0])
-        return None if rank is None else (rank,)
-    if node.op_type == "Constant":
-        return next((tuple(attribute.t.dims) for attribute in node.attribute if attribute.name == "value"), None)
-    if node.op_type == "Transpose":
-        order = next((list(a.ints) for a in node.attribute if a.name == "perm"), None)
-        dims = facts.dims(node.input[0])
-        return tuple(dims[axis] for axis in order) if order and dims is not None and len(order) == len(dims) else None
-    return None
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute if not a.ref_attr_name}
+    compute = _DIMS.get(node.op_type)
+    return None if compute is None else compute(node, attributes, facts)
+
+
+#: Operators whose output has the dims of the first input.
+_SAME_DIMS = frozenset(
+    {
+        "Cast",
+        "Relu",
+        "Neg",
+        "Abs",
+        "Clip",
+        "Identity",
+        "Floor",
+        "Exp",
+        "Softmax",
+        "CastLike",
+        "Not",
+        "Sqrt",
+        "Erf",
+        "Tanh",
+    }
+    | {"Sigmoid", "Ceil", "Round", "Log", "Sign", "Reciprocal", "IsNaN", "IsInf", "LogSoftmax", "Trilu", "CumSum"}
+)
+
+
+def _dims_of_shape(node: NodeProto, attributes: dict[str, Any], facts: Facts) -> tuple[int | None, ...] | None:
+    rank = facts.rank(node.input[0])
+    if rank is None:
+        return None
+    return (len(range(*slice(attributes.get("start"), attributes.get("end")).indices(rank))),)
+
+
+def _dims_transposed(node: NodeProto, attributes: dict[str, Any], facts: Facts) -> tuple[int | None, ...] | None:
+    order, dims = attributes.get("perm"), facts.dims(node.input[0])
+    return tuple(dims[axis] for axis in order) if order and dims is not None and len(order) == len(dims) else None
+
+
+def _dims_reshaped(node: NodeProto, attributes: dict[str, Any], facts: Facts) -> tuple[int | None, ...] | None:
+    shape = facts.value(node.input[1]) if len(node.input) > 1 else None
+    if shape is None or shape.ndim != 1:
+        return None
+    return tuple(int(size) if size > 0 else None for size in shape)
+
+
+def _dims_joined(node: NodeProto, attributes: dict[str, Any], facts: Facts) -> tuple[int | None, ...] | None:
+    parts = [facts.dims(name) for name in node.input]
+    known = [dims for dims in parts if dims is not None]
+    if len(known) != len(parts) or len({len(dims) for dims in known}) != 1 or not known[0]:
+        return None
+    axis = attributes.get("axis", 0) % len(known[0])
+    along = [dims[axis] for dims in known]
+    joined = list(known[0])
+    joined[axis] = None if None in along else sum(size or 0 for size in along)
+    return tuple(joined)
+
+
+def _dims_broadcast(node: NodeProto, attributes: dict[str, Any], facts: Facts) -> tuple[int | None, ...] | None:
+    parts = [facts.dims(name) for name in node.input]
+    known = [dims for dims in parts if dims is not None]
+    if len(known) != len(parts) or not known:
+        return None
+    rank = max(len(dims) for dims in known)
+    padded = [(1,) * (rank - len(dims)) + tuple(dims) for dims in known]
+    return tuple(_broadcast_size(sizes) for sizes in zip(*padded, strict=True))
+
+
+def _broadcast_size(sizes: tuple[int | None, ...]) -> int | None:
+    """A size that is not 1 decides; one that is not known might be it, or 1."""
+    decided = [size for size in sizes if size is not None and size != 1]
+    if decided:
+        return decided[0]
+    return None if None in sizes else 1
+
+
+def _dims_extended(node: NodeProto, attributes: dict[str, Any], facts: Facts) -> tuple[int | None, ...] | None:
+    dims = facts.dims(node.input[0])
+    axes = _axes_of(node, attributes, facts)
+    if dims is None or axes is None:
+        return None
+    places = {axis % (len(dims) + len(axes)) for axis in axes}
+    rest = iter(dims)
+    return tuple(1 if place in places else next(rest) for place in range(len(dims) + len(axes)))
+
+
+_DIMS: dict[str, Callable[[NodeProto, dict[str, Any], Facts], tuple[int | None, ...] | None]] = {
+    "Shape": _dims_of_shape,
+    "Constant": lambda node, attributes, facts: tuple(attributes["value"].dims) if "value" in attributes else None,
+    "Transpose": _dims_transposed,
+    "Reshape": _dims_reshaped,
+    "Concat": _dims_joined,
+    "Unsqueeze": _dims_extended,
+    **dict.fromkeys(_BROADCAST, _dims_broadcast),
+}
 
 
 def _rank(node: NodeProto, facts: Facts) -> int | None:
@@ -143,12 +250,41 @@ def _rank(node: NodeProto, facts: Facts) -> int | None:
     if node.op_type == "Concat":
         ranks = [facts.rank(name) for name in node.input]
         return next((rank for rank in ranks if rank is not None), None)
+    if node.op_type == "Range":
+        return 1
+    if node.op_type == "MatMul":
+        return _multiplied(facts.rank(node.input[0]), facts.rank(node.input[1]))
     if node.op_type == "Gather":
         data, indices = facts.rank(node.input[0]), facts.rank(node.input[1])
         return data + indices - 1 if data is not None and indices is not None else None
-    if node.op_type.startswith(("Reduce", "Arg")) and attributes.get("keepdims", 1):
-        return facts.rank(node.input[0])
+    if node.op_type.startswith(("Reduce", "Arg")):
+        return _reduced(node, attributes, facts)
     return None
+
+
+def _multiplied(one: int | None, other: int | None) -> int | None:
+    """The rank of a product of matrices: a list counts as a row or column, which is gone behind it."""
+    if one is None or other is None:
+        return None
+    return max(one, other, 2) - (one == 1) - (other == 1)
+
+
+def _reduced(node: NodeProto, attributes: dict[str, object], facts: Facts) -> int | None:
+    rank = facts.rank(node.input[0])
+    if rank is None or attributes.get("keepdims", 1):
+        return rank
+    if node.op_type.startswith("Arg"):
+        return rank - 1
+    axes = _axes_of(node, attributes, facts)
+    return None if not axes else rank - len(axes)
+
+
+def _axes_of(node: NodeProto, attributes: dict[str, Any], facts: Facts) -> list[int] | None:
+    """Axes, as an attribute or a known input; None if they are not known."""
+    if "axes" in attributes:
+        return [int(axis) for axis in attributes["axes"]]
+    value = facts.value(node.input[1]) if len(node.input) > 1 and node.input[1] else None
+    return None if value is None else [int(axis) for axis in value.reshape(-1)]
 
 
 def _by_second(node: NodeProto, attributes: dict[str, object], facts: Facts) -> int | None:
@@ -167,11 +303,7 @@ def _by_second(node: NodeProto, attributes: dict[str, object], facts: Facts) -> 
 
 
 def _squeezed(node: NodeProto, attributes: dict[str, object], facts: Facts) -> int | None:
-    rank = facts.rank(node.input[0])
-    axes = attributes.get("axes")
-    if axes is None and len(node.input) > 1:
-        value = facts.value(node.input[1])
-        axes = None if value is None else list(value.reshape(-1))
-    if rank is None or not isinstance(axes, (list, tuple)):
+    rank, axes = facts.rank(node.input[0]), _axes_of(node, attributes, facts)
+    if rank is None or axes is None:
         return None
     return rank + (len(axes) if node.op_type == "Unsqueeze" else -len(axes))

@@ -52,7 +52,9 @@ def ordered_mask(site: Site, axes: str, rank: str, shape: str) -> str:
     """
     free = site.add("Not", axis_mask(site, axes, rank), wish="free")
     places = site.add("Compress", counting(site, rank), free, axis=0, wish="places")
-    places = site.add("Cast", places, to=int(TensorProto.INT64), wish="places")  # inference knows no type of a Compress-9
+    places = site.add(
+        "Cast", places, to=int(TensorProto.INT64), wish="places"
+    )  # inference knows no type of a Compress-9
     from onnx import helper
 
     one = helper.make_tensor("value", TensorProto.INT64, [1], [1])

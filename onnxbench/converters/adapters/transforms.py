@@ -4,6 +4,7 @@ Sources: ai.onnx DFT-17 (axis 1) and 20 (axis -2), Tile-1 and 6.
 """
 
 from onnxbench.converters.adapters import adapter
+from onnxbench.converters.adapters.fourier import along_any
 from onnxbench.converters.site import Site
 
 
@@ -15,7 +16,11 @@ def _dft_up(site: Site) -> None:
 def _dft_down(site: Site) -> None:
     axis = -2
     if site.input(2):
-        axis = int(site.static(2, "the axis").reshape(-1)[0])
+        known = site.value(site.input(2))
+        if known is None:
+            along_any(site)
+            return
+        axis = int(known.reshape(-1)[0])
     if axis < 0:
         axis += site.needed_rank(site.input(0))
     site.same([site.input(0), site.input(1)], axis=axis)

@@ -13,6 +13,7 @@ import numpy as np
 
 from onnxbench.converters import rules
 from onnxbench.converters.adapters import adapter
+from onnxbench.converters.adapters.resample import resample, resample_10
 from onnxbench.converters.site import Site
 
 
@@ -46,10 +47,9 @@ def _to_resize(site: Site) -> None:
 def _from_resize(site: Site) -> None:
     """Upsample-9 takes scales of 1 and more."""
     scales = site.value(site.input(1))
-    if scales is None:
-        site.refuse("whether it only enlarges, as Upsample-9 does, is only known at run time")
-    if (scales < 1).any():
-        site.refuse("it makes a dim smaller, and Upsample-9 only enlarges")
+    if scales is None or (scales < 1).any():
+        resample_10(site)
+        return
     site.put("Upsample", list(site.node.input), mode=site.attr("mode"))
 
 
@@ -82,39 +82,39 @@ def _in_two(site: Site, x: str, roi: str, scales: str, known: np.ndarray | None,
 
 
 def _resize_down(site: Site) -> None:
-    """To Resize-10, which samples asymmetrically, by scales."""
+    """To Resize-10, which samples asymmetrically, by scales; else each axis is gathered."""
     x, mode = site.input(0), site.attr("mode")
-    if mode == "cubic":
-        site.refuse("Resize-10 has no mode cubic")
-    scales = _scales(site, x)
     where = site.attr("coordinate_transformation_mode")
-    sizes = site.dims(x)
-    if where == "tf_crop_and_resize":
-        site.refuse("Resize-10 crops nothing (coordinate_transformation_mode is tf_crop_and_resize)")
+    scales = None if mode == "cubic" or where == "tf_crop_and_resize" else _scales(site, x)
+    if scales is None:
+        resample(site)
+        return
     known = site.value(scales)
-    if known is None:
-        if where != "asymmetric" or mode == "nearest":
-            site.refuse("where Resize-10 would sample is only known at run time")
-    elif not _is_asymmetric(site, known, sizes, where, mode):
-        site.refuse(f"Resize-10 samples elsewhere (coordinate_transformation_mode is {where})")
-    site.put("Resize", [x, scales], mode=mode)
+    plain = where == "asymmetric" and mode == "linear"
+    if known is not None:
+        plain = _is_asymmetric(site, known, site.dims(x), where, mode)
+    if plain:
+        site.put("Resize", [x, scales], mode=mode)
+    else:
+        resample(site)
 
 
-def _scales(site: Site, x: str) -> str:
+def _scales(site: Site, x: str) -> str | None:
+    """Scales that make the sizes that are asked for; None if there are none, or they are only known at run time."""
     scales, sizes = site.input(2), site.input(3)
     if not sizes:
         return scales
     known, dims = site.value(sizes), site.dims(x)
     if known is None or dims is None or None in dims:
-        site.refuse("Resize-10 takes scales, and what they are is only known at run time")
+        return None
     given = [int(size) for size in known.reshape(-1)]
     if any(dim == 0 for dim in dims):
-        site.refuse("Resize-10 takes scales, and a dim is empty")
+        return None
     ratios = np.asarray([size / dim for size, dim in zip(given, dims, strict=True) if dim is not None], np.float32)
     for size, dim, ratio in zip(given, dims, ratios, strict=True):
         # The size that Resize-10 computes must be the one that is asked for: floor(dim * scale), in float32.
         if dim is not None and int(np.floor(np.float32(dim) * ratio)) != size:
-            site.refuse(f"no scale makes {size} of {dim}")
+            return None
     return site.const(ratios, "scales", np.float32)
 
 
@@ -175,7 +175,8 @@ def _to_13(site: Site) -> None:
         # It samples at (x + 0.5) / scale, half_pixel half an element further back: rounding makes up for it.
         nearest = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}.get(site.attr("nearest_mode"))
         if site.attr("mode") != "nearest" or nearest is None:
-            site.refuse("Resize-13 has no tf_half_pixel_for_nn")
+            resample(site)
+            return
         given = {"coordinate_transformation_mode": "half_pixel", "nearest_mode": nearest}
     site.same([x, roi, scales, sizes], **given)
 
@@ -191,7 +192,8 @@ def _to_11(site: Site) -> None:
 def _from_18(site: Site) -> None:
     """Resize-13 scales every axis, and keeps no ratio by itself."""
     if site.attr("antialias", 0):
-        site.refuse("Resize-13 has no antialias")
+        resample(site)
+        return
     policy = site.attr("keep_aspect_ratio_policy", "stretch")
     axes = site.attr("axes") if site.has("axes") else None
     x, roi, scales, sizes = (site.input(place) for place in range(4))
@@ -211,9 +213,10 @@ def _from_18(site: Site) -> None:
         )
         site.same([x, roi, put, ""], drop=drop)
         return
-    shape = site.add("Shape", x, wish="shape")
     if policy != "stretch":
-        sizes = _kept_ratio(site, x, shape, sizes, numbers, policy)
+        resample(site)
+        return
+    shape = site.add("Shape", x, wish="shape")
     put = site.add("ScatterElements", shape, site.const(numbers, "axes"), sizes, wish="sizes")
     site.same([x, roi, "", put], drop=drop)
 
@@ -224,21 +227,10 @@ def _every_roi(site: Site, roi: str, numbers: list[int], rank: int) -> str:
     return site.add("ScatterElements", whole, places, roi, wish="roi")
 
 
-def _kept_ratio(site: Site, x: str, shape: str, sizes: str, numbers: list[int], policy: str) -> str:
-    """The sizes that keep the ratio, which have to be known: how they are rounded is a matter of one float32."""
-    known, dims = site.value(sizes), site.dims(x)
-    if known is None or dims is None or any(dims[axis] is None for axis in numbers):
-        site.refuse(f"the sizes of keep_aspect_ratio_policy {policy} are only known at run time")
-    given = [int(size) for size in known.reshape(-1)]
-    ratios = [np.float32(size) / np.float32(dims[axis] or 1) for size, axis in zip(given, numbers, strict=True)]
-    ratio = min(ratios) if policy == "not_larger" else max(ratios)
-    made = [int(np.floor(np.float32(dims[axis] or 0) * ratio + np.float32(0.5))) for axis in numbers]
-    return site.const(made, "sizes")
-
-
 def _from_19(site: Site) -> None:
     if site.attr("coordinate_transformation_mode") == "half_pixel_symmetric":
-        site.refuse("Resize-18 has no half_pixel_symmetric")
+        resample(site)
+        return
     rules.keep(site)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from onnxbench.converters.adapters import adapter
 from onnxbench.converters.adapters._axes import size_along
+from onnxbench.converters.adapters.volumes import sample
 from onnxbench.converters.site import Site
 
 _MODES = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
@@ -21,8 +22,9 @@ def _grid_up(site: Site) -> None:
 
 
 def _grid_down(site: Site) -> None:
-    if site.rank(site.input(0)) != 4:
-        site.refuse("GridSample-16 takes four dims, and those of the input are others, or not known")
+    if site.needed_rank(site.input(0)) != 4:
+        sample(site)
+        return
     mode = site.attr("mode")
     site.same(mode={new: old for old, new in _MODES.items()}.get(mode, mode))
 

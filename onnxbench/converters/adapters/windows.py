@@ -7,15 +7,46 @@ region are ignored").
 
 from __future__ import annotations
 
+from onnx import helper
+
 from onnxbench.converters import rules
 from onnxbench.converters.adapters import adapter
 from onnxbench.converters.site import Site
 
 
 def _down(site: Site) -> None:
-    if site.attr("ceil_mode", 0) and not _agree(site):
+    if not site.attr("ceil_mode", 0) or _agree(site):
+        rules.keep(site)
+        return
+    pads = _fitting(site)
+    if pads is None:
         site.refuse("ceil_mode: the older form has a window that starts behind the input, or may have one")
+    site.node.attribute.remove(next(each for each in site.node.attribute if each.name == "ceil_mode"))
+    kept = [each for each in site.node.attribute if each.name != "pads"]
+    del site.node.attribute[:]
+    site.node.attribute.extend([*kept, helper.make_attribute("pads", pads)])
     rules.keep(site)
+
+
+def _fitting(site: Site) -> list[int] | None:
+    """Pads with which rounding down gives the windows that there are; None if pads are counted, or sizes not known."""
+    dims, kernel = site.dims(site.input(0)), site.attr("kernel_shape")
+    axes = len(kernel)
+    if dims is None or None in dims[2:] or site.attr("count_include_pad", 0):
+        return None
+    strides = site.attr("strides", None) or [1] * axes
+    dilations = site.attr("dilations", None) or [1] * axes
+    pads = list(site.attr("pads", None) or [0] * (2 * axes))
+    for axis in range(axes):
+        size, before, after, stride = int(dims[axis + 2] or 0), pads[axis], pads[axis + axes], strides[axis]
+        reach = (kernel[axis] - 1) * dilations[axis] + 1
+        windows = -(-(size + before + after - reach) // stride) + 1
+        if (windows - 1) * stride >= size + before:
+            windows -= 1
+        pads[axis + axes] = max((windows - 1) * stride + reach - size - before, 0)
+        if pads[axis + axes] >= reach or windows < 1:
+            return None
+    return pads
 
 
 def _agree(site: Site) -> bool:
