@@ -11,7 +11,7 @@ from onnx import ModelProto
 
 from onnxbench.converters import believed
 from onnxbench.converters.forms import Rewritten, forms, likeness
-from onnxbench.converters.report import Certificate, Rewrite
+from onnxbench.converters.report import Certificate
 from onnxbench.converters.written import read, written
 from onnxbench.core.feeds import generate
 from onnxbench.core.graph import GraphView
@@ -29,14 +29,11 @@ _BUDGET = 0.5
 _EDGES = (np.inf, -np.inf, 0.5, -0.5, 1.5, 2.5, -2.5, 0.0, -0.0, 1.0, -1.0, 3.0, 1e4, -1e4)
 
 
-def certify(
-    rewritten: Sequence[Rewritten], entries: Sequence[Rewrite], source: Model, result: ModelProto, limits: Limits
-) -> list[Certificate]:
+def certify(rewritten: Sequence[Rewritten], source: Model, result: ModelProto, limits: Limits) -> list[Certificate]:
     """A certificate for each rewritten node; nodes of the same forms share their runs.
 
     Args:
         rewritten: the nodes.
-        entries: the report's words for them, in the same order.
         source: the model before.
         result: the model after.
         limits: of one run.
@@ -44,7 +41,8 @@ def certify(
     started = time.monotonic()
     known: dict[object, Certificate] = {}
     found = []
-    for entry, words in zip(rewritten, entries, strict=True):
+    for entry in rewritten:
+        words = entry.words
         key = likeness(entry)
         told = known.get(key)
         if told is not None:

@@ -144,12 +144,15 @@ class Engine:
             _forget(storage, before)
             self._refuse(node, where, path.step, escape(str(error)))
             return None
-        if not path.taken or (len(made) == 1 and made[0] == copy):
+        stays = not path.taken or (len(made) == 1 and made[0] == copy)
+        if stays and not path.adapted:
             return None
         results = tuple(inner.op_type for inner in made)
         entry = Rewrite(label_of(node), node.op_type, where, tuple(path.taken), results)
+        self.rewritten.append(Rewritten(node, made, (start, end), facts, storage.tensors, index, entry))
+        if stays:
+            return None
         self.rewrites.append(entry)
-        self.rewritten.append(Rewritten(node, made, (start, end), facts, storage.tensors, index))
         return made
 
     def walk(
@@ -210,6 +213,7 @@ class Engine:
             site = Site(current, step, end, facts, storage)
             before = current.SerializeToString()  # adapters may change the node itself
             valid_at = self._step(site)
+            path.adapted = path.adapted or adapter_of(step.key) is not None
             if len(site.made) != 1 or site.made[0].SerializeToString() != before:
                 path.taken.append(path.step)
             pending += [(made, valid_at) for made in reversed(site.made)]
@@ -293,10 +297,11 @@ class Engine:
 
 @dataclass
 class _Path:
-    """The step that a node is at, and those it has taken."""
+    """The step that a node is at, those in which it changed, and whether an adapter had a say."""
 
     step: str
     taken: list[str]
+    adapted: bool = False
 
 
 def _copy(node: NodeProto) -> NodeProto:

@@ -89,6 +89,13 @@ class Facts:
     def scopes(self) -> Sequence[Scope]:
         return self.places()
 
+    @cached_property
+    def walked(self) -> Sequence[Scope]:
+        """The scopes whose values are known by themselves: of calls that are alike, shapes are told once."""
+        if len(self.scopes) < 2:
+            return self.scopes
+        return [scope for scope in self.scopes if scope.known().covers(scope.view)]
+
     def element(self, name: str) -> int | None:
         """The element type of a tensor."""
         if name in self.made:
@@ -120,7 +127,7 @@ class Facts:
         """The dims of a tensor; None for each that is not a number."""
         if name in self.made:
             return self.made[name].dims
-        found = [_dims(scope, name) for scope in self.scopes]
+        found = [_dims(scope, name) for scope in self.walked]
         if not found or any(dims is None for dims in found):
             return None
         known = [dims for dims in found if dims is not None]
@@ -172,7 +179,7 @@ class Facts:
         return bind(function, view.owner.proto)
 
     def _agreed(self, ask: Callable[[Scope], _T | None]) -> _T | None:
-        found = {ask(scope) for scope in self.scopes}
+        found = {ask(scope) for scope in self.walked}
         return found.pop() if len(found) == 1 else None
 
 

@@ -1,4 +1,4 @@
-"""A rewritten node as two small models of one interface: as it stood, and as it stands now."""
+"""A node that an adapter had a say in as two small models of one interface: as it stood, and as it stands now."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from onnx import IR_VERSION, FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, numpy_helper
 
 from onnxbench.converters.facts import Facts
+from onnxbench.converters.report import Rewrite
 from onnxbench.core.graph import captures, plain_domain
 from onnxbench.core.hoist import renamed
 
@@ -17,7 +18,7 @@ _FEW = 4096
 
 @dataclass
 class Rewritten:
-    """A node and what took its place.
+    """A node and what took its place; that may be itself, if an adapter says that it still means the same.
 
     Attributes:
         before: the node as it stood.
@@ -25,7 +26,8 @@ class Rewritten:
         opsets: version of its domain before and after.
         facts: of its graph in the source.
         stored: constants that adapters stored in its graph.
-        position: of the report's entry.
+        index: of the node in its graph.
+        words: what reports say of it.
     """
 
     before: NodeProto
@@ -34,6 +36,7 @@ class Rewritten:
     facts: Facts
     stored: Mapping[str, TensorProto]
     index: int
+    words: Rewrite
 
 
 @dataclass
@@ -136,7 +139,8 @@ def forms(entry: Rewritten, source: ModelProto, result: ModelProto, size: int | 
                 model.graph.initializer.add().CopyFrom(tensor)
         model.graph.node.extend(renamed(inner_node, names) for inner_node in nodes)
         for inner_node in model.graph.node:
-            inner_node.name, inner_node.doc_string = "", ""
+            inner_node.ClearField("name")
+            inner_node.ClearField("doc_string")
             del inner_node.metadata_props[:]
     return found
 

@@ -54,7 +54,7 @@ def prove(
     if fault:
         report.state, report.reason = "mismatch", fault
         return
-    report.certificates = certify(rewritten, report.rewrites, before, after.proto, options.limits)
+    report.certificates = certify(rewritten, before, after.proto, options.limits)
     for certificate in report.certificates:
         if certificate.state == "differs":
             report.state = "mismatch"

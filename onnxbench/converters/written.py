@@ -7,6 +7,8 @@ import zlib
 
 from onnx import ModelProto
 
+from onnxbench.core.attributes import all_nodes
+
 #: Characters above which text is no help to a reader.
 _LONGEST = 4000
 _ENCODED = "protobuf:"
@@ -18,7 +20,7 @@ def written(model: ModelProto) -> str:
 
     try:
         text = str(onnx.printer.to_text(model))
-        if len(text) <= _LONGEST and _parsed(text) == model:
+        if len(text) <= _LONGEST and _spare(_parsed(text)) == _spare(model):
             return text
     except Exception:  # the printer and the parser of onnx raise several kinds
         pass
@@ -37,6 +39,20 @@ def read(text: str) -> ModelProto:
         return _parsed(text)
     except Exception as error:
         raise ValueError(f"no model: {error}") from error
+
+
+def _spare(model: ModelProto) -> ModelProto:
+    """A copy without what is there, and empty: text says nothing of it."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for node in all_nodes(copy):
+        for name in ("name", "doc_string", "domain", "overload"):
+            if not getattr(node, name):
+                node.ClearField(name)
+    for entry in copy.opset_import:
+        if not entry.domain:
+            entry.ClearField("domain")
+    return copy
 
 
 def _parsed(text: str) -> ModelProto:

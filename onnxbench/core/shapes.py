@@ -93,6 +93,10 @@ class Shapes:
         """The answers for the scope of a view: the main graph, a body, or a function call."""
         return Shapes(self.conflicts, self.made_up, self.note, self._facts, self._trips, _path(view), {})
 
+    def covers(self, view: GraphView) -> bool:
+        """Whether the values of a scope are known by themselves; a call like another is not walked again."""
+        return _path(view) in self._facts
+
     def axes_of(self, symbols: set[str]) -> dict[str, tuple[str, int]]:
         """Some value and the axis of it whose size each symbol is, in any scope; those of none are left out."""
         found: dict[str, tuple[str, int]] = {}

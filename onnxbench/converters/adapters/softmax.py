@@ -41,7 +41,7 @@ def _flattened(site: Site, x: str, axis: int) -> None:
     if may_be_empty and site.target < 14 and op != "Hardmax" and dims is not None:
         _written_out(site, x, list(range(axis, len(dims))))
         return
-    if may_be_empty and site.target < 14:
+    if may_be_empty and site.target < 14 and site.element(x) is not None:
         _unless_empty(site, x, axis)
         return
     done = site.add(op, site.add("Flatten", x, axis=axis, wish="flat"), axis=-1)

@@ -1,0 +1,131 @@
+"""Verification: a wrong rule is caught, certificates can be run again, and plans tell what would be done."""
+
+import dataclasses
+import json
+
+import pytest
+
+from onnxbench import Model
+from onnxbench.converters import adapters
+from onnxbench.converters.options import ConvertOptions
+from onnxbench.converters.plan import plan_model
+from onnxbench.converters.recheck import recheck
+from onnxbench.converters.runtime_target import target_of
+from onnxbench.converters.written import read, written
+from onnxbench.errors import ModelError
+
+from .judging import LIMITS, convert, model_of
+
+SOFTMAX = "g (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax <axis=1> (x) }"
+HIDDEN = """g (float[2,3,4] x, bool c) => (float[2,3,4] y) {
+  n = Not (c)
+  a = And (c, n)
+  y = If (a) <
+    then_branch = then () => (float[2,3,4] p) { p = Softmax <axis = 1> (x) },
+    else_branch = other () => (float[2,3,4] q) { q = Relu (x) }>
+}"""
+
+
+@pytest.fixture
+def wrong_softmax(monkeypatch):
+    """A rule that forgets that the meaning has changed."""
+    adapters.registered()  # loads them
+    monkeypatch.setitem(adapters._adapters, ("", "Softmax", 11, 13), lambda site: site.same())
+
+
+@pytest.mark.parametrize("body", [SOFTMAX, HIDDEN], ids=["plain", "in a branch that is never taken"])
+def test_a_wrong_rule_is_caught(wrong_softmax, body):
+    result, report = convert(model_of(body, 11), 13)
+    assert result is None
+    assert report.state == "mismatch"
+    assert report.exit_code == 5
+    assert "Softmax" in report.reason
+
+
+def test_a_right_rule_is_not(request):
+    for body in (SOFTMAX, HIDDEN):
+        _, report = convert(model_of(body, 11), 13)
+        assert report.state in ("verified", "certified")
+        assert [certificate.state for certificate in report.certificates] == ["same"]
+
+
+def test_certificates_can_be_run_again(tmp_path):
+    _, report = convert(model_of(SOFTMAX, 11), 13)
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(report.to_dict()))
+    again = recheck(str(path), LIMITS)
+    assert [row.state for row in again.rows] == ["same"]
+    assert again.exit_code == 0
+    (certificate,) = report.certificates
+    forged = dataclasses.replace(certificate, new=certificate.old)
+    assert forged.new != certificate.new
+    report.certificates = [dataclasses.replace(certificate, new=certificate.new.replace("Softmax", "LogSoftmax"))]
+    path.write_text(json.dumps(report.to_dict()))
+    assert recheck(str(path), LIMITS).exit_code == 5
+
+
+@pytest.mark.parametrize("text", ["", "{}x", "[]", '{"verification": {"certificates": [{"node": 1}]}}'])
+def test_what_is_no_report_is_refused(tmp_path, text):
+    path = tmp_path / "report.json"
+    path.write_text(text)
+    with pytest.raises(ModelError) as caught:
+        recheck(str(path), LIMITS)
+    assert caught.value.code == "OB302"
+
+
+def test_small_models_can_be_written_and_read():
+    model = model_of(SOFTMAX, 11)
+    assert "Softmax" in written(model)
+    assert read(written(model)).graph.node[0].op_type == "Softmax"
+    model.graph.doc_string = "what text does not say"
+    assert read(written(model)) == model
+
+
+def test_equal_nodes_share_a_certificate():
+    body = "g (float[2,3,4] x) => (float[2,3,4] y) { a = Softmax <axis=1> (x) b = Softmax <axis=1> (a) y = Softmax <axis=0> (b) }"
+    _, report = convert(model_of(body, 11), 13)
+    assert [bool(certificate.like) for certificate in report.certificates] == [False, True, False]
+    assert report.certificates[1].like == report.certificates[0].node
+
+
+def test_outputs_that_never_change_verify_nothing():
+    body = "g (float[2,3] x) => (float[2,3] y) { z = Sub (x, x) y = Softmax <axis=0> (z) }"
+    _, report = convert(model_of(body, 11), 13)
+    assert report.state == "certified"
+    assert "whatever the inputs" in report.reason
+
+
+def test_what_no_runtime_knows_is_not_verified():
+    body = "g (float[2,3] x) => (float[2,3] y) { a = mine.Odd (x) y = Relu (a) }"
+    _, report = convert(model_of(body, 11, more=', "mine": 1'), 13)
+    assert report.state in ("unverified", "certified")
+    assert report.runs == 0
+    assert report.reason
+
+
+def test_a_plan_says_what_becomes_of_each_node():
+    body = "g (float[2,3,4] x) => (float[2,3,4] y) { a = Softmax <axis=1> (x) b = Relu (a) y = Nonsense (b) }"
+    plan = plan_model(Model(model_of(body, 13), label="m"), ConvertOptions(targets={"": 9}))
+    assert [row.action for row in plan.rows] == ["rewritten", "unchanged", "refused"]
+    softmax = plan.rows[0]
+    assert softmax.steps == ("Softmax 13 to 11",)
+    assert softmax.result == ("Transpose", "Softmax", "Transpose")
+    assert (softmax.lowest, softmax.highest) == (1, 28)
+    assert plan.exit_code == 1
+
+
+def test_the_range_of_a_node_ends_where_its_operator_begins():
+    body = "g (float[2,3] x) => (bool[2,3] y) { y = IsInf (x) }"
+    plan = plan_model(Model(model_of(body, 13), label="m"), ConvertOptions(targets={"": 11}))
+    lowest = plan.rows[0].lowest
+    result, _ = convert(model_of(body, 13), lowest, verify=False)
+    assert result is not None
+    if lowest > 1:
+        assert convert(model_of(body, 13), lowest - 1, verify=False)[0] is None
+
+
+def test_a_runtime_says_what_it_loads():
+    found = target_of("onnxruntime")
+    assert found.opsets[""] >= 21
+    result, _ = convert(model_of(SOFTMAX, 11), found.opsets[""], ir_most=found.ir)
+    assert result.ir_version <= found.ir
