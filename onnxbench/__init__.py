@@ -11,6 +11,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "AnswerIsNo": "errors",
     "BenchError": "errors",
+    "Conversion": "converters.report",
+    "ConvertOptions": "converters.options",
     "Diff": "inspecting.diff",
     "Difference": "core.difference",
     "FoldOptions": "folding.options",
@@ -34,6 +36,7 @@ _HOMES = {
     "UsageError": "errors",
     "call": "isolate",
     "carve": "core.subgraph",
+    "convert": "converters.run",
     "diff": "inspecting.diff",
     "differ": "core.compare",
     "extract": "extracting.extract",

@@ -9,6 +9,8 @@ import onnxbench
 PROMISED = [
     "AnswerIsNo",
     "BenchError",
+    "Conversion",
+    "ConvertOptions",
     "Diff",
     "Difference",
     "FoldOptions",
@@ -32,6 +34,7 @@ PROMISED = [
     "UsageError",
     "call",
     "carve",
+    "convert",
     "diff",
     "differ",
     "extract",

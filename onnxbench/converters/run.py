@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from onnx import ModelProto
 
@@ -13,9 +14,10 @@ from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.proof import prove
 from onnxbench.converters.report import Conversion
 from onnxbench.converters.specialize import specialized
+from onnxbench.converters.verdict import verdict
 from onnxbench.core.graph import GraphView, plain_domain, refuse_doubles
 from onnxbench.core.model import Model
-from onnxbench.core.slimming import slim
+from onnxbench.core.slimming import fatten, slim
 from onnxbench.verify import Feeds
 
 #: How deep functions that call functions are told apart.
@@ -64,6 +66,27 @@ def convert_model(
         report.reason = "verification is off"
     report.seconds = time.monotonic() - started
     return (None if report.state == "mismatch" else done), report
+
+
+def convert(model: ModelProto, to: int | Mapping[str, int], options: ConvertOptions | None = None) -> ModelProto:
+    """`convert_model` for a model in memory, whose weights it holds itself.
+
+    Args:
+        model: not changed.
+        to: the opset of ai.onnx, or opsets by domain.
+        options: what it may cost; the targets in it do not count.
+
+    Raises:
+        AnswerIsNo: OB107 if a node cannot be converted.
+        SafetyStop: OB501 if the result computes something else.
+    """
+    targets = {"": to} if isinstance(to, int) else {plain_domain(domain): version for domain, version in to.items()}
+    converted, report = convert_model(Model(model), replace(options or ConvertOptions(), targets=targets))
+    stop = verdict(report)
+    if stop is not None:
+        raise stop
+    assert converted is not None
+    return fatten(converted).proto
 
 
 def _converted(source: Model, options: ConvertOptions) -> tuple[Model, Engine, list[str]]:
