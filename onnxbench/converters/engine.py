@@ -149,7 +149,7 @@ class Engine:
             return None
         results = tuple(inner.op_type for inner in made)
         entry = Rewrite(label_of(node), node.op_type, where, tuple(path.taken), results)
-        self.rewritten.append(Rewritten(node, made, (start, end), facts, storage.tensors, index, entry))
+        self.rewritten.append(Rewritten(node, made, (start, end), facts, storage.tensors, index, entry, path.by_body))
         if stays:
             return None
         self.rewrites.append(entry)
@@ -212,7 +212,7 @@ class Engine:
             path.step = step.sentence()
             site = Site(current, step, end, facts, storage)
             before = current.SerializeToString()  # adapters may change the node itself
-            valid_at = self._step(site)
+            valid_at = self._step(site, path)
             path.adapted = path.adapted or adapter_of(step.key) is not None
             if len(site.made) != 1 or site.made[0].SerializeToString() != before:
                 path.taken.append(path.step)
@@ -237,7 +237,7 @@ class Engine:
         path.taken.append(path.step)
         return [(made, opset) for made in reversed(site.made)]
 
-    def _step(self, site: Site) -> int:
+    def _step(self, site: Site, path: _Path) -> int:
         """Let one step happen; the opset at which the new nodes are valid."""
         adapter = adapter_of(site.step.key)
         if adapter is not None:
@@ -247,6 +247,7 @@ class Engine:
         if reason is not None:
             site.refuse(reason)
         if site.step.new is None or site.step.new.deprecated:
+            path.by_body = True
             return self._by_body(site)
         if rules.is_transparent(site.step):
             site.made.append(site.node)
@@ -281,6 +282,7 @@ class Engine:
         nodes, opset = expand.inlined(node, body, storage.fresh)
         self._note(nodes, opset, facts)
         path.taken.append(path.step)
+        path.by_body = True
         return [(inner, opset) for inner in reversed(nodes)]
 
     def is_call(self, node: NodeProto) -> bool:
@@ -297,11 +299,12 @@ class Engine:
 
 @dataclass
 class _Path:
-    """The step that a node is at, those in which it changed, and whether an adapter had a say."""
+    """The step that a node is at, those in which it changed, and whether an adapter, or a body of the specification, had a say."""
 
     step: str
     taken: list[str]
     adapted: bool = False
+    by_body: bool = False
 
 
 def _copy(node: NodeProto) -> NodeProto:

@@ -135,6 +135,10 @@ class Facts:
             return None
         return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*known, strict=True))
 
+    def repeats(self, shape: str, data: str) -> bool:
+        """Whether each element of a shape is a number but 0, or the size of that axis of a tensor, whatever it is."""
+        return bool(self.walked) and all(_repeats(scope, shape, data) for scope in self.walked)
+
     def value(self, name: str) -> Array | None:
         """The value of a tensor that is the same in every run."""
         if name in self.made:
@@ -236,6 +240,18 @@ def _value(scope: Scope, name: str) -> Array | None:
     if not view.isolated and view.parent is not None and not view.defines(name):
         return _value(_outer(scope, view.parent), name)
     return _from_shapes(scope, name)
+
+
+def _repeats(scope: Scope, shape: str, data: str) -> bool:
+    wanted, dims = scope.shapes.data(shape), scope.shapes.dims(data)
+    if wanted is None:
+        return False
+    for place, size in enumerate(wanted):
+        if isinstance(size, int) and size != 0:
+            continue
+        if size is None or dims is None or place >= len(dims) or dims[place] != size:
+            return False
+    return True
 
 
 def _outer(scope: Scope, view: GraphView) -> Scope:

@@ -28,6 +28,7 @@ class Rewritten:
         stored: constants that adapters stored in its graph.
         index: of the node in its graph.
         words: what reports say of it.
+        by_body: whether a body that the specification gives took its place.
     """
 
     before: NodeProto
@@ -37,6 +38,7 @@ class Rewritten:
     stored: Mapping[str, TensorProto]
     index: int
     words: Rewrite
+    by_body: bool = False
 
 
 @dataclass

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable
 
+import numpy as np
+
 from onnxbench.converters import believed
-from onnxbench.converters.certify import certify
+from onnxbench.converters.certify import EMPTY, certify
 from onnxbench.converters.feeding import Feeding
 from onnxbench.converters.forms import Rewritten
 from onnxbench.converters.options import ConvertOptions
@@ -65,6 +67,8 @@ def prove(
         return
     made = feeds if feeds is not None else Feeding(seed=options.seed).of
     sets = list(itertools.islice(made(before), _MOST_SETS))
+    if any(EMPTY in certificate.reason for certificate in report.certificates):
+        sets = [feeds for feeds in sets if not any(isinstance(v, np.ndarray) and not v.size for v in feeds.values())]
     verdict = verify(before, after, sets, runtimes=_runtimes(before, after), limits=options.limits, needs_kernels=False)
     if verdict.state == "unverified" and not verdict.runs:
         verdict = _by_two(before, after, sets, options.limits) or verdict

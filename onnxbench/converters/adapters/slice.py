@@ -53,6 +53,18 @@ def _to_10(site: Site) -> None:
     rules.keep(site)
 
 
+def _shape_down(site: Site) -> None:
+    """Shape-13 has no start and end: a Slice of the whole shape has, and clamps them alike."""
+    start, end = site.attr("start", 0), site.attr("end")
+    if start == 0 and end is None:
+        site.same(drop=("start",))
+        return
+    whole = site.add("Shape", site.input(0))
+    last = (1 << 63) - 1 if end is None else end
+    site.put("Slice", [whole, site.const([start], "start"), site.const([last], "end"), site.const([0], "axis")])
+
+
+adapter("Shape", 15, 13)(_shape_down)
 adapter("Slice", 1, 10)(_up)
 adapter("Slice", 10, 1)(_down)
 adapter("Slice", 11, 10)(_to_10)
