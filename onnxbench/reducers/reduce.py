@@ -192,7 +192,7 @@ class _Run:
         self._look_again(engine, found)
         self.shrunk = Shrunk(found)
         self.asked = engine.oracle.checks
-        passes = choose_passes(request.passes, anonymize=request.anonymize)
+        passes = choose_passes(request.passes, anonymize=request.anonymize, loadable=bool(request.releases))
         shrink(found, engine.oracle, passes, course, time.monotonic() - self.began, self.shrunk)
 
     def _go_along(self, report: Reduction, search: Search) -> None:
