@@ -63,10 +63,10 @@ def test_where_the_newest_form_passes_the_one_before_is_asked():
     assert (version(left), asked) == (6, [11, 6])
 
 
-def test_what_takes_more_nodes_is_not_asked():
-    text = "agraph (float[2, 3] x) => (float[2, 3] y) { y = Softmax <axis = 0> (x) }"
-    left, asked = shrunk(text, 11)
-    assert (version(left), ops(left), asked) == (11, ["Softmax"], [])
+@pytest.mark.parametrize("start, node", [(11, "y = Softmax <axis = 0> (x)"), (17, "y = Split (x)")])
+def test_what_takes_more_nodes_or_attributes_is_not_asked(start, node):
+    left, asked = shrunk(f"agraph (float[2, 3] x) => (float[2, 3] y) {{ {node} }}", start)
+    assert (version(left), asked) == (start, [])
 
 
 @pytest.mark.parametrize("start", [0, 2**31, NEWEST])

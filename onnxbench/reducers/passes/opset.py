@@ -48,11 +48,16 @@ def _forms(shrinker: Shrinker, opsets: range) -> Iterator[ModelProto]:
 
 
 def _converted(shrinker: Shrinker, opset: int) -> ModelProto | None:
-    """The model in another opset; None if a node has no form there, or takes more nodes or fewer."""
+    """The model in another opset; None if a node has no form there, or takes other nodes or more attributes than now."""
     options = ConvertOptions({"": opset}, verify=False, limits=shrinker.settler.limits)
     done, report = convert_model(shrinker.best.model, options)
-    one_by_one = all(len(rewrite.result) == 1 for rewrite in report.rewrites)
-    return done.proto if done is not None and one_by_one else None
+    if done is None or any(len(rewrite.result) != 1 for rewrite in report.rewrites):
+        return None
+    return done.proto if _attributes(done.proto) <= _attributes(shrinker.best.proto) else None
+
+
+def _attributes(proto: ModelProto) -> int:
+    return sum(len(node.attribute) for node in all_nodes(proto))
 
 
 def _form(proto: ModelProto) -> list[bytes]:
