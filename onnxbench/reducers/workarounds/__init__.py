@@ -71,7 +71,7 @@ class Way:
     Attributes:
         name: what reports call it.
         propose: tells the models.
-        first: whether it comes before the rewrites, since it leaves the graph as it is.
+        first: whether it comes before the rewrites, since it adds nothing to the graph.
         by_command: whether its sentence is a command that gives the model, which is worth knowing if no file was asked for.
     """
 
