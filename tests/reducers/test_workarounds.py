@@ -1,15 +1,18 @@
 """What is handed back as a way around works on the whole model, and computes the same."""
 
+import sys
+
 import numpy as np
 import pytest
 
-from onnxbench import Limits, Tolerance, find, load
+from onnxbench import Limits, Request, Tolerance, find, load, reduce
 from onnxbench.converters.runtime_target import newest_opset
 from onnxbench.core.compare import differ_all
 from onnxbench.core.feeds import generate
 from onnxbench.core.graph import GraphView
 from onnxbench.core.types import infer
 from onnxbench.reducers.workarounds import Fault, opset, rewrites, rewritten, ways
+from onnxbench.runtimes.command import Command
 
 from .conftest import model, ops
 
@@ -30,6 +33,11 @@ CONSTANT = (
 )
 SUM = """agraph (float[N, 4] x) => (float[N] y) <int64[1] axes = {1}> {
   [a] v0 = Sin (x) [b] v1 = ReduceSum <keepdims = 0> (v0, axes) [c] y = Tanh (v1) }"""
+
+#: A check that fails where a node reads "kept": the field of a node's inputs comes before the name.
+READS_KEPT = r"""import sys
+sys.exit(3 if b"\n\x04kept" in open(sys.argv[1], "rb").read() else 0)
+"""
 
 
 @pytest.mark.parametrize(
@@ -97,6 +105,16 @@ def test_another_opset_is_told_with_its_command_if_no_setting_helps(reduced):
     assert [(w.kind, w.how, w.verified) for w in report.workarounds] == [
         ("model", "another opset: onnxbench convert model.onnx --to 12 -o fixed.onnx", True)
     ]
+
+
+def test_a_command_that_decides_has_its_way_around_compared_by_others(tmp_path):
+    (tmp_path / "check.py").write_text(READS_KEPT)
+    broken, target = model(SUM.replace("axes", "kept")), tmp_path / "around.onnx"
+    feeds = generate(GraphView(broken.proto, broken.proto.graph))
+    suspect, trusted = Command(f"{sys.executable} -S -I {tmp_path}/check.py"), [find("onnxruntime:opt=disable")]
+    report = reduce(Request(broken, feeds, suspect, trusted, passes=(), workaround=str(target)))
+    assert [(w.how.partition(":")[0], w.verified) for w in report.workarounds] == [("another opset", True)]
+    assert ops(load(target).proto) == ["Sin", "ReduceSum", "Tanh"]
 
 
 def test_an_opset_that_the_whole_model_cannot_be_brought_to_is_skipped(reduced):

@@ -66,8 +66,8 @@ def _candidates(fault: Fault) -> Iterator[int]:
     changes = [opset for opset in range(2, newest + 1) if _changes(fault.small, opset)]
     above = sorted({here + 1, *(opset for opset in changes if opset > here)} - {newest + 1})[:_MOST]
     yield from above
-    loaded = newest_opset(fault.suspect, here, fault.limits)
-    if loaded is not None and loaded not in above:
+    loaded = newest if fault.suspect.decides else newest_opset(fault.suspect, here, fault.limits)
+    if loaded is not None and loaded not in (here, *above):
         yield loaded
     yield from sorted({here - 1, *(opset - 1 for opset in changes if opset <= here)} - {0}, reverse=True)[:_MOST]
 
