@@ -38,7 +38,7 @@ def target_of(name: str, limits: Limits | None = None) -> RuntimeTarget:
         MachineError: OB401 if it is not installed or loads no opset at all.
     """
     runtime, limits = find(name), limits or Limits()
-    opset = _newest(runtime, schemas.newest(""), lambda v: _model(v, min(released_with({"": v}), 10)), limits)
+    opset = newest_opset(runtime, 0, limits)
     if opset is None:
         raise MachineError("OB401", f"{name} loads a model of no opset", hint="onnxbench runtimes")
     low, high = 3, 20
@@ -52,8 +52,19 @@ def target_of(name: str, limits: Limits | None = None) -> RuntimeTarget:
     return RuntimeTarget(name, opsets, ir)
 
 
-def _newest(runtime: Runtime, most: int, make: Callable[[int], Model], limits: Limits) -> int | None:
-    for version in range(most, 0, -1):
+def newest_opset(runtime: Runtime, above: int, limits: Limits) -> int | None:
+    """The newest opset above a given one that a runtime loads, as far as the installed onnx knows; None if none."""
+    return _newest(
+        runtime,
+        schemas.newest(""),
+        lambda version: _model(version, min(released_with({"": version}), 10)),
+        limits,
+        above,
+    )
+
+
+def _newest(runtime: Runtime, most: int, make: Callable[[int], Model], limits: Limits, above: int = 0) -> int | None:
+    for version in range(most, above, -1):
         if _loads(runtime, make(version), limits):
             return version
     return None

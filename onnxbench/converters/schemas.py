@@ -112,7 +112,13 @@ def allowed(version: OpSchema, text: str) -> frozenset[str]:
 
 def type_text(element: int) -> str:
     """An element type as schemas spell the tensor type of it."""
-    return f"tensor({TensorProto.DataType.Name(element).lower()})"
+    return f"tensor({element_name(element).lower()})"
+
+
+def element_name(element: int) -> str:
+    """The name of an element type; its number if there is no such type."""
+    known = element in TensorProto.DataType.values()
+    return TensorProto.DataType.Name(element) if known else str(element)
 
 
 def spelled(kind: TypeProto) -> str | None:

@@ -10,6 +10,7 @@ from onnx import AttributeProto, ModelProto, TensorProto, TypeProto
 
 from onnxbench.core.attributes import all_graphs, all_nodes
 from onnxbench.core.counts import stored_bytes
+from onnxbench.core.graph import opset_imports
 from onnxbench.core.tensors import is_external, tensors
 from onnxbench.core.values import Array, is_float
 from onnxbench.errors import ModelError
@@ -35,7 +36,7 @@ _KIB = 1024
 def size(reproducer: Reproducer) -> Size:
     """The size of a reproducer; of two the one that compares as less is the smaller.
 
-    In this order: nodes (bodies and functions counted), graph inputs and outputs, whole KiB of the file with its
+    In this order: nodes (bodies and functions counted), age of the opset, graph inputs and outputs, whole KiB of the file with its
     weights, elements of weights and feeds, attributes and what they hold, operators, dims above 1 or open, types, odd
     values, names that are not short, bytes. Bytes come in KiB first, so that a plainer type may cost a few.
     """
@@ -46,6 +47,7 @@ def size(reproducer: Reproducer) -> Size:
     nodes = list(all_nodes(proto))
     return (
         len(nodes),
+        -opset_imports(proto.opset_import).get("", 0),
         len(proto.graph.input) + len(proto.graph.output) + sum(len(node.input) for node in nodes),
         bytes_ // _KIB,
         sum(_elements(tensor) for tensor in stored) + sum(array.size for array in arrays),

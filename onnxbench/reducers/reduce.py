@@ -192,7 +192,7 @@ class _Run:
         self._look_again(engine, found)
         self.shrunk = Shrunk(found)
         self.asked = engine.oracle.checks
-        passes = choose_passes(request.passes, anonymize=request.anonymize)
+        passes = choose_passes(request.passes, anonymize=request.anonymize, loadable=bool(request.releases))
         shrink(found, engine.oracle, passes, course, time.monotonic() - self.began, self.shrunk)
 
     def _go_along(self, report: Reduction, search: Search) -> None:
@@ -209,7 +209,7 @@ class _Run:
             assert engine.best is not None
             report.known = known_failures(report, self.request.suspect, engine.best)
             self.near = self._nearest_passing(engine)
-            self.around = WayAround(self.request, self.proof, self.model, report).find()
+            self.around = WayAround(self.request, self.proof, self.model, report, engine.best, engine.oracle).find()
         except KeyboardInterrupt as stop:  # the reproducer is there, and goes back
             report.interrupted = interrupts.number_of(stop)
 

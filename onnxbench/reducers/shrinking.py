@@ -39,13 +39,16 @@ class Shrunk:
     notes: list[str] = field(default_factory=list)
 
 
-def choose_passes(only: Sequence[str] | None, skipped: Sequence[str] = (), *, anonymize: bool = False) -> list[Pass]:
+def choose_passes(
+    only: Sequence[str] | None, skipped: Sequence[str] = (), *, anonymize: bool = False, loadable: bool = False
+) -> list[Pass]:
     """The passes to run, in their order; those that anonymity needs are there whatever was chosen.
 
     Args:
         only: names of those to run; None for all.
         skipped: names of those not to run.
         anonymize: whether names and values must not tell of the original.
+        loadable: whether releases that load the original must load the result too.
 
     Raises:
         UsageError: OB201 for a name that no pass has.
@@ -60,7 +63,11 @@ def choose_passes(only: Sequence[str] | None, skipped: Sequence[str] = (), *, an
         entry
         for entry in known.values()
         if (anonymize and entry.anonymizes)
-        or (not entry.optional and (only is None or entry.name in only) and entry.name not in skipped)
+        or (
+            not (entry.optional or (loadable and entry.newer))
+            and (only is None or entry.name in only)
+            and entry.name not in skipped
+        )
     ]
 
 

@@ -18,7 +18,10 @@ def _up(site: Site) -> None:
 
 
 def _down(site: Site) -> None:
-    name = TensorProto.DataType.Name(site.attr("to"))
+    element = site.attr("to")
+    if element not in TensorProto.DataType.values():
+        site.refuse(f"there is no element type {element}")
+    name = TensorProto.DataType.Name(element)
     del site.node.attribute[:]
     site.same(to=name)
     site.node.CopyFrom(site.made.pop())

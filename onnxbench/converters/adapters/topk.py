@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
+from onnxbench.converters import schemas
 from onnxbench.converters.adapters import adapter
 from onnxbench.converters.adapters._masks import counting
 from onnxbench.converters.site import Site
@@ -40,7 +41,7 @@ def _to_10(site: Site) -> None:
     largest = bool(site.attr("largest", 1))
     drop = ("largest", "sorted")
     if element not in (*_FLOATS, *_HELD):
-        site.refuse(f"TopK-10 takes no {TensorProto.DataType.Name(element).lower()}")
+        site.refuse(f"TopK-10 takes no {schemas.element_name(element).lower()}")
     if largest and element in _FLOATS:
         site.same(drop=drop)
         return

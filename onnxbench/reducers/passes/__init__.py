@@ -25,6 +25,7 @@ class Pass:
         last: whether it waits until the others find nothing more.
         anonymizes: whether `--anonymize` needs it.
         optional: whether it runs only to anonymize.
+        newer: whether older releases may not load what it makes.
     """
 
     name: str
@@ -34,18 +35,26 @@ class Pass:
     last: bool = False
     anonymizes: bool = False
     optional: bool = False
+    newer: bool = False
 
 
 _passes: dict[str, Pass] = {}
 
 
 def shrink_pass(
-    name: str, sentence: str, rank: int, *, last: bool = False, anonymizes: bool = False, optional: bool = False
+    name: str,
+    sentence: str,
+    rank: int,
+    *,
+    last: bool = False,
+    anonymizes: bool = False,
+    optional: bool = False,
+    newer: bool = False,
 ) -> Callable[[Callable[[Shrinker], None]], Callable[[Shrinker], None]]:
     """Register a function as a pass; the arguments are those of `Pass`."""
 
     def register(run: Callable[[Shrinker], None]) -> Callable[[Shrinker], None]:
-        _passes[name] = Pass(name, sentence, rank, run, last, anonymizes, optional)
+        _passes[name] = Pass(name, sentence, rank, run, last, anonymizes, optional, newer)
         return run
 
     return register

@@ -1,20 +1,23 @@
 """Ways around a failure, tried on the whole model: what passes is handed back, verified.
 
-A rewrite is a function of a model and the places at fault, registered with a sentence; adding one is adding a file here. It
-gives a model that computes the same in another way, or None where it does not apply.
+A rewrite is a function of a model and the places at fault, registered with a sentence; a way is a function of all that is
+known of the failure, which may propose several models. Adding one is adding a file here. What they give computes the same in
+another way.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TypeProto
 
 from onnxbench.core.attributes import subgraphs
+from onnxbench.core.model import Model
+from onnxbench.runtimes.base import Limits, Runtime
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,48 @@ class Rewrite:
     change: Change
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is known of a failure.
+
+    Attributes:
+        model: the whole model, its weights out of the way.
+        small: the nodes at fault, cut out of it.
+        passes: whether `small` in another form does not fail.
+        suspect: who fails.
+        limits: of one run.
+    """
+
+    model: Model
+    small: Model
+    passes: Callable[[Model], bool]
+    suspect: Runtime
+    limits: Limits
+
+
+#: Whole models that may pass, each with a sentence that says what was done.
+Propose = Callable[[Fault], Iterator[tuple[str, Model]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A registered way to another whole model.
+
+    Attributes:
+        name: what reports call it.
+        propose: tells the models.
+        first: whether it comes before the rewrites, since it adds nothing to the graph.
+        by_command: whether its sentence is a command that gives the model, which is worth knowing if no file was asked for.
+    """
+
+    name: str
+    propose: Propose
+    first: bool = False
+    by_command: bool = False
+
+
 _REWRITES: list[Rewrite] = []
+_WAYS: list[Way] = []
 
 
 def rewrite(name: str, sentence: str) -> Callable[[Change], Change]:
@@ -54,10 +98,31 @@ def rewrite(name: str, sentence: str) -> Callable[[Change], Change]:
 @cache
 def rewrites() -> tuple[Rewrite, ...]:
     """All of them, by name."""
+    _import_all()
+    return tuple(sorted(_REWRITES, key=lambda entry: entry.name))
+
+
+def way(name: str, *, first: bool = False, by_command: bool = False) -> Callable[[Propose], Propose]:
+    """Register a way; the arguments are those of `Way`."""
+
+    def register(propose: Propose) -> Propose:
+        _WAYS.append(Way(name, propose, first, by_command))
+        return propose
+
+    return register
+
+
+@cache
+def ways() -> tuple[Way, ...]:
+    """All of them, those that come before the rewrites first, then by name."""
+    _import_all()
+    return tuple(sorted(_WAYS, key=lambda entry: (not entry.first, entry.name)))
+
+
+def _import_all() -> None:
     for module in pkgutil.iter_modules(__path__):
         if not module.name.startswith("_"):
             importlib.import_module(f"{__name__}.{module.name}")
-    return tuple(sorted(_REWRITES, key=lambda entry: entry.name))
 
 
 def rewritten(
