@@ -144,6 +144,11 @@ class Engine:
             _forget(storage, before)
             self._refuse(node, where, path.step, escape(str(error)))
             return None
+        except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # Of a node that breaks the rules of its operator nobody can say how a rule reads it.
+            _forget(storage, before)
+            self._refuse(node, where, path.step, escape(f"the node cannot be read: {type(error).__name__}: {error}"[:200]))
+            return None
         stays = not path.taken or (len(made) == 1 and made[0] == copy)
         if stays and not path.adapted:
             return None
