@@ -89,7 +89,7 @@ def convert(
     if report and (dry_run or explain is not None):
         raise _wrong("--report is of a conversion, and none is asked for", "--json")
     _opsets.refuse_unclear(to, at_least, to_runtime, changes_more=ir is not None or bool(expand))
-    _warm_up(plural=plural)  # while everything else is imported
+    _warm_up(plural=plural, runs=not no_verify)  # while everything else is imported
 
     from onnxbench.commands._convert_many import Many, convert_many
     from onnxbench.commands._convert_plan import plan
@@ -121,7 +121,7 @@ def convert(
     return _single(models[0], output, job, out, progress, report or [], in_place=in_place, json=json)
 
 
-def _warm_up(*, plural: bool) -> None:
+def _warm_up(*, plural: bool, runs: bool) -> None:
     from onnxbench import isolate
 
     if plural:
@@ -129,7 +129,7 @@ def _warm_up(*, plural: bool) -> None:
 
         workers.warm_up()
     else:
-        isolate.warm_up(isolate.HERE)
+        isolate.warm_up(isolate.HERE if runs else isolate.LIGHT)
 
 
 def _for_runtime(asked: ConvertOptions, runtime: str) -> ConvertOptions:

@@ -134,7 +134,7 @@ class Engine:
             reason = f"opset {start} has no operator {quote(node.op_type)}"
             self._refuse(node, where, f"{node.op_type} {start} to {end}", reason)
             return None
-        if version is not None and not wanted and schemas.step(domain, node.op_type, start, end) is None:
+        if version is not None and not wanted and rules.stands(domain, node.op_type, start, end):
             return None
         before = len(storage.tensors)
         path = _Path(node.op_type, [])
@@ -147,7 +147,9 @@ class Engine:
         except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
             # Of a node that breaks the rules of its operator nobody can say how a rule reads it.
             _forget(storage, before)
-            self._refuse(node, where, path.step, escape(f"the node cannot be read: {type(error).__name__}: {error}"[:200]))
+            self._refuse(
+                node, where, path.step, escape(f"the node cannot be read: {type(error).__name__}: {error}"[:200])
+            )
             return None
         stays = not path.taken or (len(made) == 1 and made[0] == copy)
         if stays and not path.adapted:
@@ -212,6 +214,9 @@ class Engine:
             if step is None:
                 done.append(current)
                 continue
+            if adapter_of(step.key) is None and rules.is_transparent(step):
+                pending.append((current, step.opset))
+                continue
             steps += 1
             assert steps < _MOST_STEPS, f"{node.op_type} goes in circles"
             path.step = step.sentence()
@@ -254,9 +259,6 @@ class Engine:
         if site.step.new is None or site.step.new.deprecated:
             path.by_body = True
             return self._by_body(site)
-        if rules.is_transparent(site.step):
-            site.made.append(site.node)
-            return site.opset
         if not rules.decides(site.step):
             site.refuse(f"no rule is known for {site.step.sentence()}")
         rules.keep(site)

@@ -12,6 +12,7 @@ from onnx import AttributeProto, NodeProto, helper
 from onnx.defs import OpSchema
 
 from onnxbench.converters import schemas
+from onnxbench.converters.adapters import adapter_of, why_impossible
 from onnxbench.converters.guess import element_made
 from onnxbench.converters.schemas import Step
 from onnxbench.converters.site import Open, Site
@@ -45,6 +46,17 @@ def is_transparent(step: Step) -> bool:
             if not schemas.allowed(old, before_one.type_str) <= schemas.allowed(new, after_one.type_str):
                 return False
     return step.is_up
+
+
+@cache
+def stands(domain: str, op: str, start: int, end: int) -> bool:
+    """Whether whatever is valid of an operator at one opset means the same at another: no node has to be looked at."""
+    at = start
+    while (step := schemas.step(domain, op, at, end)) is not None:
+        if adapter_of(step.key) is not None or why_impossible(step.key) or not is_transparent(step):
+            return False
+        at = step.opset
+    return True
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from onnx import TensorProto, TypeProto
 from onnx.defs import OpSchema, SchemaError, get_schema, onnx_opset_version
@@ -12,7 +12,7 @@ from onnx.defs import OpSchema, SchemaError, get_schema, onnx_opset_version
 REVIEWED = {"": 28, "ai.onnx.ml": 5}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Step:
     """From one version of an operator to the next, up or down.
 
@@ -26,17 +26,21 @@ class Step:
     new: OpSchema | None
     opset: int
 
-    @property
+    @cached_property
     def key(self) -> tuple[str, str, int, int]:
         """Domain, operator, both versions; 0 stands for below the introduction."""
         return self.old.domain, self.old.name, self.old.since_version, self.new.since_version if self.new else 0
 
-    @property
+    @cached_property
     def is_up(self) -> bool:
         return self.new is not None and self.new.since_version > self.old.since_version
 
     def sentence(self) -> str:
         """How reports name it."""
+        return self._sentence
+
+    @cached_property
+    def _sentence(self) -> str:
         target = self.new.since_version if self.new else self.opset
         return f"{self.old.name} {self.old.since_version} to {target}"
 

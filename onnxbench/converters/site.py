@@ -30,12 +30,14 @@ class Storage:
     Attributes:
         as_initializers: whether they are initializers; else they are Constant nodes.
         tensors: what adapters stored, by name.
+        quick: names by what was asked for; most constants are asked for many times.
         taken: every name of the model.
     """
 
     as_initializers: bool
     taken: set[str]
     tensors: dict[str, TensorProto] = field(default_factory=dict)
+    quick: dict[object, str] = field(default_factory=dict)
     _shared: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
 
     def fresh(self, wish: str) -> str:
@@ -197,11 +199,22 @@ class Site:
             wish: what it may be called.
             dtype: its type; int64 if nothing is said.
         """
+        given = (
+            (tuple(value) if isinstance(value, list) else value, dtype)
+            if isinstance(value, (list, int, bool))
+            else None
+        )
+        if given is not None and given in self.storage.quick:
+            name = self.storage.quick[given]
+            if name in self.storage.tensors:
+                return name
         array = np.asarray(value, dtype)
         name = self.storage.store(array, f"{self.output() or self.node.name or self.node.op_type}_{wish}")
         dims = array.shape
         element = helper.np_dtype_to_tensor_dtype(array.dtype)
         self.facts.made[name] = Known(element, len(dims), dims, array)
+        if given is not None:
+            self.storage.quick[given] = name
         return name
 
     def scalar_like(self, value: float, like: str, wish: str) -> str:
