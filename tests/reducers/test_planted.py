@@ -21,19 +21,23 @@ from onnxbench.reducers.signature import Signature
 from .conftest import branches, chain, model, names, ops
 
 
+DEEDS = [
+    ("wrong", "numbers", "values"),
+    ("nan", "numbers", "nonfinite"),
+    ("load", "error", "RuntimeError"),
+    ("raise", "error", "ValueError"),
+    ("signal", "crash", "SIGSEGV"),
+    ("signal,signal=SIGFPE", "crash", "SIGFPE"),
+    ("exit,exit=7", "crash", "exit 7"),
+]
+#: One deed of each kind in long chains, all of them in short ones.
+LONG = ("wrong", "raise", "signal")
+
+
 @pytest.mark.parametrize(
-    "deed, kind, detail",
-    [
-        ("wrong", "numbers", "values"),
-        ("nan", "numbers", "nonfinite"),
-        ("load", "error", "RuntimeError"),
-        ("raise", "error", "ValueError"),
-        ("signal", "crash", "SIGSEGV"),
-        ("signal,signal=SIGFPE", "crash", "SIGFPE"),
-        ("exit,exit=7", "crash", "exit 7"),
-    ],
+    "deed, kind, detail, length",
+    [(*deed, length) for deed in DEEDS for length in (50, 1000) if length == 50 or deed[0] in LONG],
 )
-@pytest.mark.parametrize("length", [50, 1000])
 def test_one_culprit_in_a_chain_is_left_alone(reduced, deed, kind, detail, length):
     report, left = reduced(chain(length, {length // 3: "Softsign"}), f"misbehaving:ops=Softsign,do={deed}")
     assert names(left) == [f"n{length // 3}"]
