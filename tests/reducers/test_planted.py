@@ -20,7 +20,6 @@ from onnxbench.reducers.signature import Signature
 
 from .conftest import branches, chain, model, names, ops
 
-
 DEEDS = [
     ("wrong", "numbers", "values"),
     ("nan", "numbers", "nonfinite"),
