@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from onnx import helper
 
 from onnxbench.converters import rules
 from onnxbench.converters.adapters import adapter
@@ -222,7 +223,8 @@ def _from_18(site: Site) -> None:
 
 
 def _every_roi(site: Site, roi: str, numbers: list[int], rank: int) -> str:
-    whole = site.const([0.0] * rank + [1.0] * rank, "whole", np.float32)
+    dtype = helper.tensor_dtype_to_np_dtype(site.needed_element(roi))
+    whole = site.const([0.0] * rank + [1.0] * rank, "whole", dtype)
     places = site.const([*numbers, *(axis + rank for axis in numbers)], "places")
     return site.add("ScatterElements", whole, places, roi, wish="roi")
 
