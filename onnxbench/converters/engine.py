@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
 from onnxbench.converters import expand, rules, schemas
 from onnxbench.converters.adapters import adapter_of, experiment_of, why_impossible
@@ -25,6 +25,7 @@ from onnxbench.errors import escape, quote
 from onnxbench.folding import stored
 from onnxbench.folding.changes import set_nodes
 
+_HOLDING = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 #: More steps than any node takes, with all that comes in its place.
 _MOST_STEPS = 20_000
 
@@ -83,7 +84,7 @@ class Engine:
         changed = False
         for index, (node, copy) in enumerate(zip(nodes, holder.node, strict=True)):
             self.nodes += 1
-            if node.attribute:
+            if node.attribute and any(attribute.type in _HOLDING for attribute in node.attribute):
                 for (label, body), (_, target) in zip(subgraphs(node), subgraphs(copy), strict=True):
                     inner = f"{where}/{label_of(node)}:{label}" if where else f"{label_of(node)}:{label}"
                     self._graph(body, target, Places.body(facts, index, label), inner, opsets)
