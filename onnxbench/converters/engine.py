@@ -181,10 +181,12 @@ class Engine:
             bound = facts.bound(index)
             if bound is None:
                 raise
-            path.taken.clear()
+            path.taken[:] = [path.step]  # that it holds what its calls give is a change, whatever else happens
             copy = NodeProto()
             copy.CopyFrom(bound)
-            return self._steps(copy, start, end, facts, storage, path)
+            made = self._steps(copy, start, end, facts, storage, path)
+            path.taken[:] = dict.fromkeys(path.taken)
+            return made
 
     def _steps(
         self, node: NodeProto, start: int, end: int, facts: Facts, storage: Storage, path: _Path
@@ -237,6 +239,7 @@ class Engine:
         """Let one step happen; the opset at which the new nodes are valid."""
         adapter = adapter_of(site.step.key)
         if adapter is not None:
+            _refuse_unset(site)
             adapter(site)
             return site.valid_at
         reason = why_impossible(site.step.key)
@@ -297,6 +300,13 @@ class _Path:
 
     step: str
     taken: list[str]
+
+
+def _refuse_unset(site: Site) -> None:
+    """A reference to an attribute that a call leaves out is no attribute in that call, and one in others."""
+    for attribute in site.node.attribute:
+        if attribute.ref_attr_name and not site.facts.gives(attribute.ref_attr_name):
+            raise Open(f"{attribute.name} is an attribute of the function, which not all of its calls give")
 
 
 def _copy(node: NodeProto) -> NodeProto:

@@ -78,10 +78,12 @@ class Facts:
     Attributes:
         places: gives the graph once for each way to reach it: a function has one for each call, and what is known of it is
             what all agree on.
+        gives: whether no call of the function leaves an attribute out.
         made: facts of values that adapters made.
     """
 
     places: Callable[[], Sequence[Scope]]
+    gives: Callable[[str], bool] = lambda name: True
     made: Made = field(default_factory=lambda: Made())
     _values: dict[str, Array | None] = field(default_factory=dict)
 
