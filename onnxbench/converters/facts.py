@@ -130,6 +130,13 @@ class Facts:
             return None
         return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*known, strict=True))
 
+    def of_one_shape(self, names: Sequence[str]) -> bool:
+        """Whether some tensors have the same dims, by number or by symbol."""
+        if any(name in self.made for name in names):
+            found = [self.dims(name) for name in names]
+            return None not in found and len(set(found)) == 1 and None not in (found[0] or ())
+        return bool(self.scopes) and all(_is_one_shape(scope, names) for scope in self.scopes)
+
     def value(self, name: str) -> Array | None:
         """The value of a tensor that is the same in every run."""
         if name in self.made:
@@ -216,6 +223,11 @@ def _dims(scope: Scope, name: str) -> Dims | None:
         view = view.parent
     found = scope.shapes.dims(name)
     return None if found is None else tuple(dim if isinstance(dim, int) else None for dim in found)
+
+
+def _is_one_shape(scope: Scope, names: Sequence[str]) -> bool:
+    found = [scope.shapes.dims(name) for name in names]
+    return None not in found and len(set(found)) == 1 and None not in (found[0] or ())
 
 
 def _value(scope: Scope, name: str) -> Array | None:
