@@ -123,9 +123,14 @@ class Engine:
         """What takes a node's place; None if it stays as it is, or is refused."""
         domain = plain_domain(node.domain)
         start = opsets.get(domain)
-        if start is None or domain not in self.options.targets or self.is_call(node):
+        if start is None or domain not in self.options.targets:
             return None
         end = self.options.end(domain, start)
+        if self.is_call(node):
+            if start != end and any(schemas.schema(domain, node.op_type, opset) for opset in (start, end)):
+                reason = "a function of the model has the name of an operator, and runtimes do not agree which is meant"
+                self._refuse(node, where, f"{node.op_type} {start} to {end}", reason)
+            return None
         wanted = node.op_type in self.options.expand
         if start == end and not wanted:
             return None

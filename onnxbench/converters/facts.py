@@ -16,6 +16,7 @@ from onnxbench.core.graph import GraphView, Node
 from onnxbench.core.values import Array
 from onnxbench.folding.evaluate import Evaluator
 from onnxbench.folding.scope import Scope
+from onnxbench.folding.stored import filled
 
 Dims = tuple[int | None, ...]
 _T = TypeVar("_T")
@@ -253,6 +254,9 @@ def _computed(scope: Scope, name: str) -> Array | None:
     """A constant that nodes compute."""
     view = scope.view
     if name not in view.producer:
+        if name in view.sparse:
+            sparse = view.sparse[name]
+            return filled(sparse) if len(sparse.dims) <= 1 else None
         tensor = view.initializers.get(name)
         if tensor is None or len(tensor.dims) > 1:
             return None

@@ -243,7 +243,8 @@ class Site:
     def add_many(self, op: str, inputs: Sequence[str], outputs: int, wish: str = "", **attributes: Any) -> list[str]:
         """Add a node in front; the names of its outputs."""
         names = [self.fresh(wish or op.lower()) for _ in range(outputs)]
-        node = helper.make_node(op, _trimmed(inputs), names, domain=self.node.domain, **_given(attributes))
+        node = helper.make_node(op, _trimmed(inputs), names, domain=self.node.domain)
+        node.attribute.extend(_given(attributes))
         if self.node.name:
             node.name = self.storage.fresh(f"{self.node.name}_{wish or op.lower()}")
         self._keep(node)
@@ -260,7 +261,7 @@ class Site:
             del node.output[:]
             node.output.extend(outputs)
         del node.attribute[:]
-        node.attribute.extend(helper.make_attribute(name, value) for name, value in _given(attributes).items())
+        node.attribute.extend(_given(attributes))
         self._keep(node)
 
     def same(
@@ -283,12 +284,10 @@ class Site:
             del node.output[:]
             node.output.extend(outputs)
         given = _given(attributes)
-        kept = [
-            attribute for attribute in self.node.attribute if attribute.name not in drop and attribute.name not in given
-        ]
+        replaced = {*drop, *(attribute.name for attribute in given)}
+        kept = [attribute for attribute in self.node.attribute if attribute.name not in replaced]
         del node.attribute[:]
-        node.attribute.extend(kept)
-        node.attribute.extend(helper.make_attribute(name, value) for name, value in given.items())
+        node.attribute.extend([*kept, *given])
         self._keep(node)
 
     def _keep(self, node: NodeProto) -> None:
@@ -321,8 +320,13 @@ _REFERRED: Mapping[tuple[int, str], str] = {
 }
 
 
-def _given(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in attributes.items() if value is not None}
+def _given(attributes: Mapping[str, Any]) -> list[AttributeProto]:
+    """Attributes of those values that are not None; lists that may be empty are lists of integers."""
+    return [
+        helper.make_attribute(name, value, attr_type=AttributeProto.INTS if value == [] else None)
+        for name, value in attributes.items()
+        if value is not None
+    ]
 
 
 def _trimmed(inputs: Sequence[str]) -> list[str]:

@@ -52,3 +52,13 @@ def test_what_is_handed_from_function_to_function():
     result, report = convert(source, 13)
     assert report.state == "verified"
     assert_same(source, result, X)
+
+
+@pytest.mark.parametrize(("op", "opset", "to"), [("Softmax", 11, 13), ("Gelu", 17, 20)])
+def test_a_function_with_the_name_of_an_operator_is_refused(op, opset, to):
+    text = f"g (float[2] x) => (float[2] y) {{ y = {op} (x) }}"
+    function = f'<domain: "", opset_import: ["": {opset}]> {op} (x) => (y) {{ y = Relu (x) }}'
+    source = parser.parse_model(f'<ir_version: 10, opset_import: ["": {opset}]>\n{text}\n{function}')
+    result, report = convert(source, to)
+    assert result is None
+    assert "name of an operator" in report.refusals[0].reason

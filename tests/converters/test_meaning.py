@@ -226,3 +226,14 @@ def test_batch_first_is_turned():
     feeds = {"x": drawn(2, 3, 4), "w": drawn(1, 12, 4), "r": drawn(1, 12, 3)}
     for want, got in zip(ReferenceEvaluator(source).run(None, feeds), run(result, feeds), strict=True):
         np.testing.assert_allclose(want, got, rtol=1e-4, atol=1e-6)
+
+
+def test_sparse_axes_become_an_attribute():
+    source = model_of("g (float[2,3,4] x) => (float[A,B,C] y) { y = ReduceSum (x, axes) }", 13)
+    held = source.graph.sparse_initializer.add()
+    held.dims.append(1)
+    held.values.CopyFrom(numpy_helper.from_array(np.int64([1]), "axes"))
+    held.indices.CopyFrom(numpy_helper.from_array(np.int64([0])))
+    result, _ = convert(source, 11)
+    assert_same(source, result, X)
+    assert ops(result) == ["ReduceSum"]
