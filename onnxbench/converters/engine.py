@@ -103,7 +103,9 @@ class Engine:
                 set_nodes(holder, [*front, *made])
 
     def _storage(self, holder: GraphProto | FunctionProto) -> Storage:
-        as_initializers = isinstance(holder, GraphProto) and self.result.ir_version >= 4
+        # Before IR version 4 an initializer has to be an input.
+        ir = self.result.ir_version if self.options.ir is None else self.options.ir
+        as_initializers = isinstance(holder, GraphProto) and ir >= 4
         return Storage(as_initializers, self.names)
 
     @cached_property
