@@ -93,6 +93,7 @@ def convert(
 
     from onnxbench.commands._convert_many import Many, convert_many
     from onnxbench.commands._convert_plan import plan
+    from onnxbench.converters import header
     from onnxbench.converters.options import ConvertOptions
     from onnxbench.render.console import console
     from onnxbench.render.progress import Progress
@@ -110,6 +111,8 @@ def convert(
     )
     if to_runtime is not None:
         asked = _for_runtime(asked, to_runtime)
+    header.refuse_unknown(asked.targets)
+    header.refuse_unheard(asked)
     progress = Progress(quiet, verbose)
     if dry_run or explain is not None:
         return plan(models, asked, explain, out, progress, exact=exact, from_=from_, json=json)

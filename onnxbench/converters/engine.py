@@ -17,7 +17,8 @@ from onnxbench.converters.names import Names, every_name_of, label_of
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.places import Places
 from onnxbench.converters.report import Refusal, Rewrite
-from onnxbench.converters.site import Open, Refused, Site, Storage
+from onnxbench.converters.site import Open, Refused, Site
+from onnxbench.converters.storage import Storage
 from onnxbench.core.attributes import subgraphs
 from onnxbench.core.graph import call_key, plain_domain
 from onnxbench.core.model import Model
@@ -104,7 +105,9 @@ class Engine:
                 set_nodes(holder, [*front, *made])
 
     def _storage(self, holder: GraphProto | FunctionProto) -> Storage:
-        as_initializers = isinstance(holder, GraphProto) and self.result.ir_version >= 4
+        # Before IR version 4 an initializer has to be an input.
+        ir = self.result.ir_version if self.options.ir is None else self.options.ir
+        as_initializers = isinstance(holder, GraphProto) and ir >= 4
         return Storage(as_initializers, self.names)
 
     @cached_property
@@ -124,9 +127,14 @@ class Engine:
         """What takes a node's place; None if it stays as it is, or is refused."""
         domain = plain_domain(node.domain)
         start = opsets.get(domain)
-        if start is None or domain not in self.options.targets or self.is_call(node):
+        if start is None or domain not in self.options.targets:
             return None
         end = self.options.end(domain, start)
+        if self.is_call(node):
+            if start != end and any(schemas.schema(domain, node.op_type, opset) for opset in (start, end)):
+                reason = "a function of the model has the name of an operator, and runtimes do not agree which is meant"
+                self._refuse(node, where, f"{node.op_type} {start} to {end}", reason)
+            return None
         wanted = node.op_type in self.options.expand
         if start == end and not wanted:
             return None
@@ -192,10 +200,12 @@ class Engine:
             bound = facts.bound(index)
             if bound is None:
                 raise
-            path.taken.clear()
+            path.taken[:] = [path.step]  # that it holds what its calls give is a change, whatever else happens
             copy = NodeProto()
             copy.CopyFrom(bound)
-            return self._steps(copy, start, end, facts, storage, path)
+            made = self._steps(copy, start, end, facts, storage, path)
+            path.taken[:] = dict.fromkeys(path.taken)
+            return made
 
     def _steps(
         self, node: NodeProto, start: int, end: int, facts: Facts, storage: Storage, path: _Path
@@ -252,6 +262,7 @@ class Engine:
         """Let one step happen; the opset at which the new nodes are valid."""
         adapter = adapter_of(site.step.key)
         if adapter is not None:
+            _refuse_unset(site)
             adapter(site)
             return site.valid_at
         reason = why_impossible(site.step.key)
@@ -313,6 +324,13 @@ class _Path:
     taken: list[str]
     adapted: bool = False
     by_body: bool = False
+
+
+def _refuse_unset(site: Site) -> None:
+    """A reference to an attribute that a call leaves out is no attribute in that call, and one in others."""
+    for attribute in site.node.attribute:
+        if attribute.ref_attr_name and not site.facts.gives(attribute.ref_attr_name):
+            raise Open(f"{attribute.name} is an attribute of the function, which not all of its calls give")
 
 
 def _copy(node: NodeProto) -> NodeProto:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
-from onnx import FunctionProto, NodeProto, TypeProto
+from onnx import FunctionProto, GraphProto, NodeProto, TypeProto
 from onnx.defs import OpSchema
 
 from onnxbench.converters.facts import Facts
 from onnxbench.converters.site import Open
-from onnxbench.core.attributes import bind, subgraphs
+from onnxbench.core.attributes import bind, nodes_below, subgraphs
 from onnxbench.core.graph import opset_imports
-from onnxbench.core.hoist import defined_names, renamed
+from onnxbench.core.hoist import defined_names, every_name, renamed
 
 
 def body_of(node: NodeProto, version: OpSchema, opset: int, facts: Facts) -> FunctionProto | None:
@@ -24,16 +24,37 @@ def body_of(node: NodeProto, version: OpSchema, opset: int, facts: Facts) -> Fun
         Open: if one depends on attributes that calls of a function give.
     """
     function = _plain_body(version, opset)
-    if function is None:
+    if function is not None:
+        _mend(function)
+    else:
         if any(attribute.ref_attr_name for attribute in node.attribute):
             raise Open("its body depends on attributes that calls of the function give")
         function = _built_body(node, version, opset, facts)
-    if function is None or not function.node:
+    if function is None or not function.node or _makes_twice(function):
         return None
     for name, attribute in version.attributes.items():
         if attribute.default_value.name and name in function.attribute:
             function.attribute_proto.add().CopyFrom(attribute.default_value)
     return function
+
+
+def _mend(function: FunctionProto) -> None:
+    """The body of AffineGrid takes out the axis that a Split has left by leaving out all of size 1: the batch too."""
+    if function.name != "AffineGrid":
+        return
+    for node in nodes_below(function.node):
+        if node.op_type == "Squeeze" and len(node.input) == 1:
+            node.input.append("one_1d")
+
+
+def _makes_twice(function: FunctionProto) -> bool:
+    """Whether a graph in a body gives a name twice: onnx makes up names of a SequenceMap's from those of its own body."""
+    graphs = [graph for node in nodes_below(function.node) for _, graph in subgraphs(node)]
+    for graph in graphs:
+        names = [name for name in defined_names(graph) if name]
+        if len(names) != len(set(names)):
+            return True
+    return False
 
 
 def _plain_body(version: Any, opset: int) -> FunctionProto | None:
@@ -97,7 +118,11 @@ def inlined(node: NodeProto, function: FunctionProto, fresh: Callable[[str], str
         for name in _made(inner):
             if name and name not in names:
                 names[name] = fresh(f"{base}_{name}")
-    made = [_within(inner, names) for inner in nodes]
+    kept = {name for _, graph in subgraphs(node) for name in every_name(graph)}
+    for inner in nodes:
+        for _, graph in subgraphs(inner):
+            _make_own(graph, kept, fresh)
+    made = [renamed(inner, names) for inner in nodes]
     for inner in made:
         if node.name:
             inner.name = fresh(f"{node.name}_{inner.op_type.lower()}")
@@ -108,11 +133,18 @@ def _made(node: NodeProto) -> list[str]:
     return list(node.output)
 
 
-def _within(node: NodeProto, names: dict[str, str]) -> NodeProto:
-    """A node of a body under other names; what its own bodies define keeps its names unless they would be taken."""
-    copy = renamed(node, names)
-    taken = set(names.values())
-    for _, graph in subgraphs(copy):
-        clash = {name for name in defined_names(graph) if name in taken}
-        assert not clash, f"a body of {node.op_type} defines {clash}"
-    return copy
+def _make_own(graph: GraphProto, kept: Collection[str], fresh: Callable[[str], str]) -> None:
+    """Give what a graph in a body defines names that nothing else in the model has; in place.
+
+    Args:
+        graph: one that a node of the specification's body holds.
+        kept: names that come from the model: the body has the graphs of the node itself in it.
+        fresh: makes a name.
+    """
+    names = {name: fresh(name) for name in dict.fromkeys(defined_names(graph)) if name and name not in kept}
+    for value in (*graph.input, *graph.output, *graph.value_info, *graph.initializer):
+        value.name = names.get(value.name, value.name)
+    for node in graph.node:
+        node.CopyFrom(renamed(node, names))
+        for _, inner in subgraphs(node):
+            _make_own(inner, kept, fresh)

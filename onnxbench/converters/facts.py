@@ -16,6 +16,7 @@ from onnxbench.core.graph import GraphView, Node
 from onnxbench.core.values import Array
 from onnxbench.folding.evaluate import Evaluator
 from onnxbench.folding.scope import Scope
+from onnxbench.folding.stored import filled
 
 Dims = tuple[int | None, ...]
 _T = TypeVar("_T")
@@ -78,10 +79,12 @@ class Facts:
     Attributes:
         places: gives the graph once for each way to reach it: a function has one for each call, and what is known of it is
             what all agree on.
+        gives: whether no call of the function leaves an attribute out.
         made: facts of values that adapters made.
     """
 
     places: Callable[[], Sequence[Scope]]
+    gives: Callable[[str], bool] = lambda name: True
     made: Made = field(default_factory=lambda: Made())
     _values: dict[str, Array | None] = field(default_factory=dict)
 
@@ -138,6 +141,13 @@ class Facts:
     def repeats(self, shape: str, data: str) -> bool:
         """Whether each element of a shape is a number but 0, or the size of that axis of a tensor, whatever it is."""
         return bool(self.walked) and all(_repeats(scope, shape, data) for scope in self.walked)
+
+    def of_one_shape(self, names: Sequence[str]) -> bool:
+        """Whether some tensors have the same dims, by number or by symbol."""
+        if any(name in self.made for name in names):
+            found = [self.dims(name) for name in names]
+            return None not in found and len(set(found)) == 1 and None not in (found[0] or ())
+        return bool(self.scopes) and all(_is_one_shape(scope, names) for scope in self.scopes)
 
     def value(self, name: str) -> Array | None:
         """The value of a tensor that is the same in every run."""
@@ -227,6 +237,11 @@ def _dims(scope: Scope, name: str) -> Dims | None:
     return None if found is None else tuple(dim if isinstance(dim, int) else None for dim in found)
 
 
+def _is_one_shape(scope: Scope, names: Sequence[str]) -> bool:
+    found = [scope.shapes.dims(name) for name in names]
+    return None not in found and len(set(found)) == 1 and None not in (found[0] or ())
+
+
 def _value(scope: Scope, name: str) -> Array | None:
     if name in scope.constants:
         stored = scope.value(name)
@@ -262,6 +277,9 @@ def _computed(scope: Scope, name: str) -> Array | None:
     """A constant that nodes compute."""
     view = scope.view
     if name not in view.producer:
+        if name in view.sparse:
+            sparse = view.sparse[name]
+            return filled(sparse) if len(sparse.dims) <= 1 else None
         tensor = view.initializers.get(name)
         if tensor is None or len(tensor.dims) > 1:
             return None

@@ -141,9 +141,9 @@ def forms(entry: Rewritten, source: ModelProto, result: ModelProto, size: int | 
                 model.graph.initializer.add().CopyFrom(tensor)
         model.graph.node.extend(renamed(inner_node, names) for inner_node in nodes)
         for inner_node in model.graph.node:
-            inner_node.ClearField("name")
-            inner_node.ClearField("doc_string")
-            del inner_node.metadata_props[:]
+            for told in ("name", "doc_string", "metadata_props"):
+                inner_node.ClearField(told)
+            inner_node.domain = inner_node.domain or ""  # as the parser of ONNX text has it: then text says all of it
     return found
 
 

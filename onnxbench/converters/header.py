@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from onnx import ModelProto
+from onnx import IR_VERSION, ModelProto
 
 from onnxbench.converters import ir, schemas
 from onnxbench.converters.options import ConvertOptions
@@ -23,6 +23,15 @@ def refuse_unknown(targets: Mapping[str, int]) -> None:
             raise UsageError("OB201", f"onnxbench converts ai.onnx and ai.onnx.ml, not {name}")
         if not 1 <= version <= newest:
             raise UsageError("OB201", f"the installed onnx knows opsets 1 to {newest} of {name}, not {version}")
+
+
+def refuse_unheard(options: ConvertOptions) -> None:
+    """Raise OB201 for an IR version, or an operator to expand, that the installed onnx does not know."""
+    if options.ir is not None and options.ir > IR_VERSION:
+        raise UsageError("OB201", f"the installed onnx knows IR versions up to {IR_VERSION}, not {options.ir}")
+    for op in sorted(options.expand):
+        if not schemas.is_operator(op):
+            raise UsageError("OB201", f"no operator that onnxbench converts is called {quote(op)}")
 
 
 def refuse_unclear(model: Model) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property
 
-from onnx import FunctionProto, GraphProto
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from onnxbench.converters.facts import Facts
 from onnxbench.converters.options import ConvertOptions
-from onnxbench.core.graph import FunctionKey, GraphView, opset_imports, plain_domain
+from onnxbench.core.attributes import nodes_below
+from onnxbench.core.graph import FunctionKey, GraphView, call_key, opset_imports, plain_domain
 from onnxbench.core.model import Model
 from onnxbench.core.shapes import Shapes, propagate
 from onnxbench.errors import BenchError
@@ -38,8 +39,8 @@ class Places:
         return Facts(lambda: [self._main])
 
     def function(self, function: FunctionProto) -> Facts:
-        key = (plain_domain(function.domain), function.name, function.overload)
-        return Facts(lambda: self._calls.get(key, []))
+        key = _key(function)
+        return Facts(lambda: self._calls.get(key, []), lambda name: name in self._given[key])
 
     def training(self, graph: GraphProto, name: str) -> Facts:
         """Of a graph of `training_info`; the algorithm sees what the main graph has."""
@@ -62,7 +63,28 @@ class Places:
                     found.append(Scope(scope.model, bodies[label], scope.known, scope.options))
             return found
 
-        return Facts(places)
+        return Facts(places, facts.gives)
+
+    @cached_property
+    def _given(self) -> dict[FunctionKey, set[str]]:
+        """The attributes of each function that it has a default for, or every call of it gives."""
+        functions = {_key(function): function for function in self._model.proto.functions}
+        defaults = {key: {entry.name for entry in function.attribute_proto} for key, function in functions.items()}
+        given = {key: {*functions[key].attribute, *defaults[key]} for key in functions}
+        calls = [(owner, node) for owner, node in _owned(self._model.proto) if call_key(node) in functions]
+        changed = True
+        while changed:  # what one function hands on to another is given if it is given to the one
+            changed = False
+            for owner, node in calls:
+                key = call_key(node)
+                known = defaults[key] | {
+                    entry.name
+                    for entry in node.attribute
+                    if not entry.ref_attr_name or owner is None or entry.ref_attr_name in given[owner]
+                }
+                changed = changed or not given[key] <= known
+                given[key] &= known
+        return given
 
     @cached_property
     def _main(self) -> Scope:
@@ -86,7 +108,7 @@ class Places:
             assert view.parent is not None
             function = view.parent.function_of(view.owner)
             assert function is not None
-            key = (plain_domain(function.domain), function.name, function.overload)
+            key = _key(function)
             found.setdefault(key, []).append(self._scope(view, self._known))
         return {key: calls if len(calls) < _MOST_CALLS else [] for key, calls in found.items()}
 
@@ -106,3 +128,20 @@ class Places:
             if called is not None:
                 yield called
                 yield from self._called(called, left)
+
+
+def _key(function: FunctionProto) -> FunctionKey:
+    return plain_domain(function.domain), function.name, function.overload
+
+
+def _owned(model: ModelProto) -> Iterator[tuple[FunctionKey | None, NodeProto]]:
+    """Every node with the function that it stands in."""
+    for node in nodes_below(model.graph.node):
+        yield None, node
+    for function in model.functions:
+        for node in nodes_below(function.node):
+            yield _key(function), node
+    for info in model.training_info:
+        for graph in (info.initialization, info.algorithm):
+            for node in nodes_below(graph.node):
+                yield None, node

@@ -13,7 +13,8 @@ from onnxbench.converters.engine import Engine
 from onnxbench.converters.facts import Facts
 from onnxbench.converters.names import label_of
 from onnxbench.converters.options import ConvertOptions
-from onnxbench.converters.site import Refused, Storage
+from onnxbench.converters.site import Refused
+from onnxbench.converters.storage import Storage
 from onnxbench.core.graph import plain_domain
 from onnxbench.core.model import Model
 from onnxbench.core.slimming import slim
@@ -98,6 +99,7 @@ def plan_model(model: Model, options: ConvertOptions) -> Plan:
         ModelError: OB305, and UsageError: OB201, as `convert_model` does.
     """
     header.refuse_unknown(options.targets)
+    header.refuse_unheard(options)
     header.refuse_unclear(model)
     source = slim(model)
     result = ModelProto()

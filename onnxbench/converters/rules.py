@@ -133,6 +133,9 @@ def _attributes(site: Site, node: NodeProto, old: OpSchema, new: OpSchema) -> No
         if known is not None:
             if not attribute.ref_attr_name and _kind(known) != attribute.type:
                 site.refuse(f"{attribute.name} has another type in {new.name}-{new.since_version}")
+            refers = attribute.ref_attr_name
+            if refers and _needs_value(old.attributes.get(attribute.name), known) and not site.facts.gives(refers):
+                raise Open(f"{attribute.name} is an attribute of the function, which not all of its calls give")
             continue
         before = old.attributes.get(attribute.name)
         if before is None:
@@ -158,6 +161,11 @@ def _attributes(site: Site, node: NodeProto, old: OpSchema, new: OpSchema) -> No
             node.attribute.append(made)
         elif entry.required:
             site.refuse(f"{new.name}-{new.since_version} needs {name}")
+
+
+def _needs_value(old: OpSchema.Attribute | None, new: OpSchema.Attribute) -> bool:
+    """Whether a node that leaves an attribute out means something else in the other version."""
+    return new.required or (old is not None and _value(old.default_value) != _value(new.default_value))
 
 
 def _kind(declared: OpSchema.Attribute) -> int:

@@ -38,10 +38,11 @@ def convert_model(
 
     Raises:
         ModelError: OB305 if the model is invalid (two nodes make one value, an unknown operator of ai.onnx, no opset).
-        UsageError: OB201 for an opset that the installed onnx does not know.
+        UsageError: OB201 for an opset, an IR version or an operator to expand that the installed onnx does not know.
     """
     started = time.monotonic()
     header.refuse_unknown(options.targets)
+    header.refuse_unheard(options)
     if _has_doubles(model.proto):  # which takes no view of the graph
         refuse_doubles(GraphView(model.proto, model.proto.graph), model.label)
     header.refuse_unclear(model)

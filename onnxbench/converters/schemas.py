@@ -90,6 +90,11 @@ def newest(domain: str) -> int:
     return max((entry.since_version for entry in get_all_schemas() if entry.domain == domain), default=0)
 
 
+def is_operator(op: str) -> bool:
+    """Whether any version of ai.onnx or ai.onnx.ml has an operator of this name."""
+    return any(schema(domain, op, newest(domain)) is not None for domain in REVIEWED)
+
+
 @cache
 def element_of(text: str) -> int | None:
     """The element type that a schema's type string names: "tensor(float)" is 1; None for sequences and the like."""

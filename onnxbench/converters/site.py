@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
+from onnx import AttributeProto, GraphProto, NodeProto, helper
 
 from onnxbench.converters.facts import Dims, Facts, Known
 from onnxbench.converters.guess import known_of
 from onnxbench.converters.schemas import Step
+from onnxbench.converters.storage import Storage
 from onnxbench.core.values import Array
 
 
@@ -21,52 +22,6 @@ class Refused(Exception):
 
 class Open(Refused):
     """What would have to be known is an attribute that each call of the function gives."""
-
-
-@dataclass
-class Storage:
-    """Where the constants of one graph go, and what names are taken in the whole model.
-
-    Attributes:
-        as_initializers: whether they are initializers; else they are Constant nodes.
-        tensors: what adapters stored, by name.
-        quick: names by what was asked for; most constants are asked for many times.
-        taken: every name of the model.
-    """
-
-    as_initializers: bool
-    taken: set[str]
-    tensors: dict[str, TensorProto] = field(default_factory=dict)
-    quick: dict[object, str] = field(default_factory=dict)
-    _shared: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
-
-    def fresh(self, wish: str) -> str:
-        """A name that nobody has, like the one wished for."""
-        name, number = wish, 1
-        while name in self.taken:
-            number += 1
-            name = f"{wish}_{number}"
-        self.taken.add(name)
-        return name
-
-    def forget(self) -> None:
-        """Share no constant that is not stored any more."""
-        self._shared = {key: name for key, name in self._shared.items() if name in self.tensors}
-
-    def store(self, value: Array, wish: str) -> str:
-        """Store a value once; its name."""
-        key = (value.dtype.str + value.dtype.name, value.shape, value.tobytes())
-        if value.dtype == object or key not in self._shared:
-            name = self.fresh(wish)
-            self.tensors[name] = _tensor(value, name)
-            self._shared[key] = name
-        return self._shared[key]
-
-
-def _tensor(value: Array, name: str) -> TensorProto:
-    from onnx import numpy_helper
-
-    return numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), name)
 
 
 @dataclass
@@ -256,7 +211,8 @@ class Site:
     def add_many(self, op: str, inputs: Sequence[str], outputs: int, wish: str = "", **attributes: Any) -> list[str]:
         """Add a node in front; the names of its outputs."""
         names = [self.fresh(wish or op.lower()) for _ in range(outputs)]
-        node = helper.make_node(op, _trimmed(inputs), names, domain=self.node.domain, **_given(attributes))
+        node = helper.make_node(op, _trimmed(inputs), names, domain=self.node.domain)
+        node.attribute.extend(_given(attributes))
         if self.node.name:
             node.name = self.storage.fresh(f"{self.node.name}_{wish or op.lower()}")
         self._keep(node)
@@ -273,7 +229,7 @@ class Site:
             del node.output[:]
             node.output.extend(outputs)
         del node.attribute[:]
-        node.attribute.extend(helper.make_attribute(name, value) for name, value in _given(attributes).items())
+        node.attribute.extend(_given(attributes))
         self._keep(node)
 
     def same(
@@ -296,12 +252,10 @@ class Site:
             del node.output[:]
             node.output.extend(outputs)
         given = _given(attributes)
-        kept = [
-            attribute for attribute in self.node.attribute if attribute.name not in drop and attribute.name not in given
-        ]
+        replaced = {*drop, *(attribute.name for attribute in given)}
+        kept = [attribute for attribute in self.node.attribute if attribute.name not in replaced]
         del node.attribute[:]
-        node.attribute.extend(kept)
-        node.attribute.extend(helper.make_attribute(name, value) for name, value in given.items())
+        node.attribute.extend([*kept, *given])
         self._keep(node)
 
     def _keep(self, node: NodeProto) -> None:
@@ -334,8 +288,13 @@ _REFERRED: Mapping[tuple[int, str], str] = {
 }
 
 
-def _given(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in attributes.items() if value is not None}
+def _given(attributes: Mapping[str, Any]) -> list[AttributeProto]:
+    """Attributes of those values that are not None; lists that may be empty are lists of integers."""
+    return [
+        helper.make_attribute(name, value, attr_type=AttributeProto.INTS if value == [] else None)
+        for name, value in attributes.items()
+        if value is not None
+    ]
 
 
 def _trimmed(inputs: Sequence[str]) -> list[str]:

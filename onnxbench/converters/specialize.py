@@ -31,14 +31,15 @@ def specialized(model: Model, names: Iterable[str], options: ConvertOptions) -> 
     wanted = {_key(function) for function in model.proto.functions if function.name in set(names)}
     copy = ModelProto()
     copy.CopyFrom(model.proto)
+    places = Places(model, options)
+    wanted |= _callers(model.proto, wanted, places)
     kinds: dict[FunctionKey, dict[bytes, str]] = {key: {} for key in wanted}
     taken = {function.name for function in copy.functions}
-    places = Places(model, options)
-    for node, facts in _calls(model.proto, copy, places):
+    for node, facts, index in _calls(model.proto, copy, places):
         key = call_key(node)
         if key not in wanted:
             continue
-        kind = _kind(node, facts)
+        kind = _kind(facts.bound(index) or node, facts)
         if kind not in kinds[key]:
             kinds[key][kind] = node.op_type if not kinds[key] else _fresh(node.op_type, taken)
         node.op_type = kinds[key][kind]
@@ -52,16 +53,39 @@ def specialized(model: Model, names: Iterable[str], options: ConvertOptions) -> 
     return Model(copy, model.folder, model.path, model.label)
 
 
-def _calls(source: ModelProto, copy: ModelProto, places: Places) -> Iterator[tuple[NodeProto, Facts]]:
-    """Every node of the copy that may be a call, with what is known of the values around it."""
+def _callers(model: ModelProto, wanted: set[FunctionKey], places: Places) -> set[FunctionKey]:
+    """Functions that hand on, to those that are wanted, what their own calls give: they have to be told apart first."""
+    found: set[FunctionKey] = set()
+    pending = set(wanted)
+    while pending:
+        callers = set()
+        for function in model.functions:
+            for node, facts, index in _within(function.node, function.node, places.function(function)):
+                if call_key(node) in pending and _is_handed_on(node, facts, index):
+                    callers.add(_key(function))
+        pending = callers - found - wanted
+        found |= pending
+    return found
+
+
+def _is_handed_on(node: NodeProto, facts: Facts, index: int) -> bool:
+    if len(facts.scopes) < 2:
+        return False
+    return facts.bound(index) is None or any(name and facts.rank(name) is None for name in node.input)
+
+
+def _calls(source: ModelProto, copy: ModelProto, places: Places) -> Iterator[tuple[NodeProto, Facts, int]]:
+    """Every node of the copy that may be a call, with what is known of the values around it, and its place there."""
     yield from _within(source.graph.node, copy.graph.node, places.main())
     for function, twin in zip(source.functions, list(copy.functions), strict=False):
         yield from _within(function.node, twin.node, places.function(function))
 
 
-def _within(nodes: Iterable[NodeProto], copies: Iterable[NodeProto], facts: Facts) -> Iterator[tuple[NodeProto, Facts]]:
+def _within(
+    nodes: Iterable[NodeProto], copies: Iterable[NodeProto], facts: Facts
+) -> Iterator[tuple[NodeProto, Facts, int]]:
     for index, (node, copy) in enumerate(zip(nodes, copies, strict=True)):
-        yield copy, facts
+        yield copy, facts, index
         pairs: list[tuple[tuple[str, GraphProto], tuple[str, GraphProto]]]
         pairs = list(zip(subgraphs(node), subgraphs(copy), strict=True))
         for (label, body), (_, twin) in pairs:

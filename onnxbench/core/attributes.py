@@ -24,21 +24,22 @@ def all_graphs(model: ModelProto) -> Iterator[GraphProto]:
     """The main graph, then every body, those of functions' nodes too."""
     yield model.graph
     pending = list(model.graph.node) + [node for function in model.functions for node in function.node]
-    for node in _with_inner(pending):
+    for node in nodes_below(pending):
         for _, graph in subgraphs(node):
             yield graph
 
 
 def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
     """Every node: of the main graph first and in its order, then of functions, each followed by those of its bodies."""
-    yield from _with_inner([*model.graph.node, *(node for function in model.functions for node in function.node)])
+    yield from nodes_below([*model.graph.node, *(node for function in model.functions for node in function.node)])
 
 
-def _with_inner(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+def nodes_below(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    """Nodes, each followed by those of its bodies."""
     for node in nodes:
         yield node
         for _, graph in subgraphs(node):
-            yield from _with_inner(graph.node)
+            yield from nodes_below(graph.node)
 
 
 def bind(function: FunctionProto, call: NodeProto) -> list[NodeProto]:

@@ -59,3 +59,14 @@ def node(held: TensorProto, output: str, name: str = "") -> NodeProto:
 def sparse_node(held: SparseTensorProto) -> NodeProto:
     """A Constant node that makes a sparse value, under the name that it has."""
     return helper.make_node("Constant", [], [held.values.name], sparse_value=held)
+
+
+def filled(sparse: SparseTensorProto) -> Array:
+    """A sparse tensor with all its zeros."""
+    values, places = numpy_helper.to_array(sparse.values), numpy_helper.to_array(sparse.indices)
+    dense: Array = np.zeros(list(sparse.dims), values.dtype)
+    if places.ndim == 2:
+        dense[tuple(places.T)] = values
+    else:
+        dense.reshape(-1)[places] = values
+    return dense

@@ -24,7 +24,8 @@ def print_conversion(report: Conversion, out: Console) -> None:
     """What was done to one model, or why nothing was."""
     from rich.text import Text
 
-    headline = f"{opsets(report.before, report.after)}, {versions('IR', report.ir_before, report.ir_after)}"
+    after, ir_after = report.after or report.before, report.ir_after or report.ir_before  # neither, if it was refused
+    headline = f"{opsets(report.before, after)}, {versions('IR', report.ir_before, ir_after)}"
     out.print(Text(f"{escape(report.model)}: ") + Text(headline, "bold red" if report.refusals else "bold green"))
     rewritten = len(report.rewrites)
     unchanged = max(0, report.nodes - rewritten - len(report.refusals))

@@ -252,3 +252,14 @@ def test_empty_tensors_keep_their_shape():
     down, _ = convert(meant, 13)
     feeds = {"x": np.zeros((4, 0), np.float32), "s": np.int64([0, 2, 3])}
     assert run(meant, feeds)[0].shape == run(down, feeds)[0].shape == (0, 2, 3)
+
+
+def test_sparse_axes_become_an_attribute():
+    source = model_of("g (float[2,3,4] x) => (float[A,B,C] y) { y = ReduceSum (x, axes) }", 13)
+    held = source.graph.sparse_initializer.add()
+    held.dims.append(1)
+    held.values.CopyFrom(numpy_helper.from_array(np.int64([1]), "axes"))
+    held.indices.CopyFrom(numpy_helper.from_array(np.int64([0])))
+    result, _ = convert(source, 11)
+    assert_same(source, result, X)
+    assert ops(result) == ["ReduceSum"]

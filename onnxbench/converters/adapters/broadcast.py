@@ -1,6 +1,7 @@
 """Broadcasting before opset 7: one-way, asked for by `broadcast`, placed by `axis`.
 
-Sources: ai.onnx Add-6 and Add-7, and the other operators of two inputs alike; Gemm-6 and 7; PRelu-6 and 7.
+Sources: ai.onnx Add-6 and Add-7, and the other operators of two inputs alike; Max-6 and 8, Mean, Min and Sum alike;
+Gemm-6 and 7; PRelu-6 and 7.
 """
 
 from __future__ import annotations
@@ -87,10 +88,6 @@ def _gemm_up(site: Site) -> None:
     site.same(drop=("broadcast",))
 
 
-def _gemm_down(site: Site) -> None:
-    site.same(broadcast=1)
-
-
 def _gemm_without_c(site: Site) -> None:
     """Gemm-9 and before need C: a 0 that broadcasts."""
     if not site.input(2):
@@ -124,11 +121,45 @@ def _prelu_down(site: Site) -> None:
     site.same([x, slope])
 
 
+def _of_many(site: Site) -> None:
+    """Max, Mean, Min and Sum broadcast since 8; before, all inputs have one shape. Add and Mul broadcast since 7."""
+    names = list(site.node.input)
+    if len(names) == 1 or site.facts.of_one_shape(names):
+        rules.keep(site)
+        return
+    if site.node.op_type in ("Max", "Min"):
+        site.refuse("the older form does not broadcast, and its inputs are not known to have one shape")
+    total = names[0]
+    for name in names[1:-1]:
+        total = site.add("Add", total, name, wish="sum")
+    if site.node.op_type == "Sum":
+        site.put("Add", [total, names[-1]])
+        return
+    total = site.add("Add", total, names[-1], wish="sum")
+    site.put("Div", [total, site.scalar_like(len(names), names[0], "count")])
+
+
+def _c_alike(site: Site) -> None:
+    """Gemm-7 broadcasts C as Add-7 does; Gemm-6 only if its dims are the last of the result's, or there is one number."""
+    c = site.input(2)
+    dims = site.dims(c)
+    if dims is None:
+        site.refuse("the dims of C have to be known: the older form broadcasts only what stands at the end")
+    if len(dims) == 2 and dims[0] == 1:
+        c = site.add("Squeeze", c, axes=[0], wish="squeezed")
+    elif len(dims) == 2 and not site.facts.of_one_shape([c, site.output(0)]):
+        given = "x".join(str(dim or "?") for dim in dims)
+        site.refuse(f"C of {given} is not known to have the dims of the result")
+    site.same([site.input(0), site.input(1), c], broadcast=1)
+
+
 for _op, _version in _OPERATORS.items():
     adapter(_op, _version, 7)(_up)
     adapter(_op, 7, _version)(_down)
 adapter("Gemm", 6, 7)(_gemm_up)
-adapter("Gemm", 7, 6)(_gemm_down)
+for _op in ("Max", "Mean", "Min", "Sum"):
+    adapter(_op, 8, 6)(_of_many)
+adapter("Gemm", 7, 6)(_c_alike)
 adapter("Gemm", 11, 9)(_gemm_without_c)
 adapter("PRelu", 6, 7)(_prelu_up)
 adapter("PRelu", 7, 6)(_prelu_down)

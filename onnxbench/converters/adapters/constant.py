@@ -5,13 +5,17 @@ Sources: ai.onnx Constant-9, 11, 12.
 
 from __future__ import annotations
 
-import numpy as np
-from onnx import SparseTensorProto, numpy_helper
+import math
+
+from onnx import numpy_helper
 
 from onnxbench.converters import rules
 from onnxbench.converters.adapters import adapter
 from onnxbench.converters.site import Open, Site
-from onnxbench.folding.stored import tensor_of
+from onnxbench.folding.stored import filled, tensor_of
+
+#: Elements of a sparse tensor that is written with all its zeros.
+_MOST = 1 << 26
 
 
 def _as_tensor(site: Site) -> None:
@@ -29,17 +33,9 @@ def _dense(site: Site) -> None:
         rules.keep(site)
         return
     (attribute,) = site.node.attribute
-    site.put("Constant", [], value=numpy_helper.from_array(_filled(attribute.sparse_tensor)))
-
-
-def _filled(sparse: SparseTensorProto) -> np.ndarray:
-    values, places = numpy_helper.to_array(sparse.values), numpy_helper.to_array(sparse.indices)
-    dense = np.zeros(list(sparse.dims), values.dtype)
-    if places.ndim == 2:
-        dense[tuple(places.T)] = values
-    else:
-        dense.reshape(-1)[places] = values
-    return dense
+    if math.prod(attribute.sparse_tensor.dims) > _MOST:
+        site.refuse("Constant-9 holds no sparse tensor, and with all its zeros this one is very large")
+    site.put("Constant", [], value=numpy_helper.from_array(filled(attribute.sparse_tensor)))
 
 
 adapter("Constant", 12, 11)(_as_tensor)
