@@ -123,13 +123,15 @@ class Engine:
         """What takes a node's place; None if it stays as it is, or is refused."""
         domain = plain_domain(node.domain)
         start = opsets.get(domain)
-        if start is None or domain not in self.options.targets or self.is_call(node):
-            return None
-        end = self.options.end(domain, start)
-        wanted = node.op_type in self.options.expand
-        if start == end and not wanted:
+        if start is None or self.is_call(node):
             return None
         version = schemas.schema(domain, node.op_type, start)
+        wanted = node.op_type in self.options.expand
+        if domain not in self.options.targets and not (wanted and version is not None):
+            return None
+        end = self.options.end(domain, start)
+        if start == end and not wanted:
+            return None
         if version is None and not _is_experiment(domain, node.op_type, start):
             reason = f"opset {start} has no operator {quote(node.op_type)}"
             self._refuse(node, where, f"{node.op_type} {start} to {end}", reason)
@@ -147,7 +149,9 @@ class Engine:
         except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
             # Of a node that breaks the rules of its operator nobody can say how a rule reads it.
             _forget(storage, before)
-            self._refuse(node, where, path.step, escape(f"the node cannot be read: {type(error).__name__}: {error}"[:200]))
+            self._refuse(
+                node, where, path.step, escape(f"the node cannot be read: {type(error).__name__}: {error}"[:200])
+            )
             return None
         stays = not path.taken or (len(made) == 1 and made[0] == copy)
         if stays and not path.adapted:

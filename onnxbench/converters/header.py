@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from onnx import ModelProto
 
@@ -23,6 +23,13 @@ def refuse_unknown(targets: Mapping[str, int]) -> None:
             raise UsageError("OB201", f"onnxbench converts ai.onnx and ai.onnx.ml, not {name}")
         if not 1 <= version <= newest:
             raise UsageError("OB201", f"the installed onnx knows opsets 1 to {newest} of {name}, not {version}")
+
+
+def refuse_unexpandable(operators: Iterable[str]) -> None:
+    """Raise OB201 for an operator to expand that there is not."""
+    for name in sorted(operators):
+        if not schemas.is_operator(name):
+            raise UsageError("OB201", f"there is no operator {quote(name)} to expand")
 
 
 def refuse_unclear(model: Model) -> None:
@@ -63,7 +70,12 @@ def describe(model: Model, report: Conversion) -> None:
 
 def describe_result(result: ModelProto, report: Conversion) -> None:
     """Write what it is afterwards into a report."""
-    report.after, report.ir_after = spelled(opset_imports(result.opset_import)), result.ir_version
+    imports = opset_imports(result.opset_import)
+    report.after, report.ir_after = spelled(imports), result.ir_version
+    fell = any(report.after.get(name, version) < version for name, version in report.before.items())
+    least, what = ir.needed(result)
+    if fell and least == result.ir_version and least > (usual := ir.released_with(imports)):
+        report.notes.append(f"the IR version is {least}, not the {usual} of that opset, for {what}")
 
 
 def stamp(source: ModelProto, result: ModelProto, options: ConvertOptions) -> None:

@@ -98,6 +98,7 @@ def plan_model(model: Model, options: ConvertOptions) -> Plan:
         ModelError: OB305, and UsageError: OB201, as `convert_model` does.
     """
     header.refuse_unknown(options.targets)
+    header.refuse_unexpandable(options.expand)
     header.refuse_unclear(model)
     source = slim(model)
     result = ModelProto()

@@ -40,6 +40,7 @@ def convert_model(
     """
     started = time.monotonic()
     header.refuse_unknown(options.targets)
+    header.refuse_unexpandable(options.expand)
     refuse_doubles(GraphView(model.proto, model.proto.graph), model.label)
     header.refuse_unclear(model)
     source = slim(model)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from onnx import TensorProto, TypeProto
-from onnx.defs import OpSchema, SchemaError, get_schema, onnx_opset_version
+from onnx.defs import OpSchema, SchemaError, get_schema, has, onnx_opset_version
 
 #: Newest opset whose steps this release was written for: what onnx adds later shows in a test first.
 REVIEWED = {"": 28, "ai.onnx.ml": 5}
@@ -48,6 +48,11 @@ def schema(domain: str, op: str, opset: int) -> OpSchema | None:
         return get_schema(op, opset, domain)
     except SchemaError:
         return None
+
+
+def is_operator(op: str) -> bool:
+    """Whether a domain that is converted has an operator, at any opset."""
+    return any(has(op, domain) for domain in REVIEWED)
 
 
 @cache
