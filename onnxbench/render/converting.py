@@ -24,12 +24,14 @@ def print_conversion(report: Conversion, out: Console) -> None:
     """What was done to one model, or why nothing was."""
     from rich.text import Text
 
-    headline = f"{opsets(report.before, report.after)}, {versions('IR', report.ir_before, report.ir_after)}"
+    after, ir_after = (report.after, report.ir_after) if report.after else (report.before, report.ir_before)
+    headline = f"{opsets(report.before, after)}, {versions('IR', report.ir_before, ir_after)}"
     out.print(Text(f"{escape(report.model)}: ") + Text(headline, "bold red" if report.refusals else "bold green"))
     rewritten = len(report.rewrites)
     unchanged = max(0, report.nodes - rewritten - len(report.refusals))
     refused = f", {len(report.refusals)} refused" if report.refusals else ""
-    out.print(f"  {counted(report.nodes, 'node')}: {unchanged} unchanged, {rewritten} rewritten{refused}")
+    if report.state != "unchanged":
+        out.print(f"  {counted(report.nodes, 'node')}: {unchanged} unchanged, {rewritten} rewritten{refused}")
     for step, count in report.by_step().items():
         out.print(f"  {escape(step):<32} {count}")
     for entry in report.refusals[:_MOST]:
@@ -185,7 +187,7 @@ def certificates(entries: Iterable[Certificate]) -> str:
         counts[entry.state] = counts.get(entry.state, 0) + 1
     words = {"same": "the same", "differs": "different", "untold": "not run"}
     said = ", ".join(f"{counts[state]} {word}" for state, word in words.items() if state in counts)
-    return f"rewritten nodes alone: {said}" if said else ""
+    return f"nodes compared alone: {said}" if said else ""
 
 
 def opsets(before: Mapping[str, int], after: Mapping[str, int]) -> str:
