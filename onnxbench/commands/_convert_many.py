@@ -52,15 +52,16 @@ def convert_many(many: Many, job: Job, out: Console, progress: Progress, *, json
     from onnxbench.commands._convert_reports import refuse_taken, write_summary
     from onnxbench.converters.asked import Asked
     from onnxbench.converters.batch import Batch
-    from onnxbench.converters.journal import Journal
+    from onnxbench.converters.journal import Journal, stamp
     from onnxbench.converters.tree import REPORTS
     from onnxbench.render.converting import print_summary
 
     tree = tree_of(many)
-    refuse_taken(many.reports, force=job.force)
     journal = Journal(tree.output)
     journal.open()
     try:
+        foreign = [path for path in many.reports if not journal.owns(str(path.absolute()))]
+        refuse_taken(foreign, force=job.force)
         reports = [tree.output / name for name in REPORTS] if tree.output is not None else []
         refuse_taken(reports, force=job.force or journal.is_old)
         others = cast(Literal["copy", "skip"], many.others)
@@ -70,6 +71,8 @@ def convert_many(many: Many, job: Job, out: Console, progress: Progress, *, json
         summary.asked = _words(many, job)
         with interrupts.finishing(progress.step):
             write_summary([*reports, *many.reports], summary)
+            for path in many.reports:
+                journal.copied(str(path.absolute()), stamp(path))
     finally:
         progress.close()
         journal.close()

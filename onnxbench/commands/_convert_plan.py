@@ -41,7 +41,8 @@ class Planned:
             return None
         first, more = refused[0], len(refused) - 1
         also = f", and {more} more node{'s' * (more != 1)} cannot be converted" if more else ""
-        fact = f"{self.model} cannot be converted: {first.node}: {first.reason}{also}"
+        step = f"{', '.join(first.steps)}: " if first.steps else ""
+        fact = f"{self.model} cannot be converted: {first.node}: {step}{first.reason}{also}"
         return AnswerIsNo("OB107", fact)
 
     def to_dict(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from onnxbench.converters.adapters import adapter_of, experiment_of, why_impossi
 from onnxbench.converters.facts import Facts
 from onnxbench.converters.forms import Rewritten
 from onnxbench.converters.guess import known_of
-from onnxbench.converters.names import Names, every_name_of, label_of
+from onnxbench.converters.names import Names, copied, every_name_of, label_of
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.places import Places
 from onnxbench.converters.report import Refusal, Rewrite
@@ -60,13 +60,13 @@ class Engine:
             self._holder(function.node, copy, places.function(function), where, places.opsets_of(function))
             if len(self.refusals) > before:
                 self.refused_functions.add(function.name)
-        for number, (info, copied) in enumerate(
+        for number, (info, twin) in enumerate(
             zip(self.source.proto.training_info, self.result.training_info, strict=True)
         ):
             for name in ("initialization", "algorithm"):
                 graph = getattr(info, name)
                 where = f"training_info[{number}].{name}"
-                self._graph(graph, getattr(copied, name), places.training(graph, name), where, places.opsets)
+                self._graph(graph, getattr(twin, name), places.training(graph, name), where, places.opsets)
 
     def _graph(self, graph: GraphProto, copy: GraphProto, facts: Facts, where: str, opsets: dict[str, int]) -> None:
         self._holder(graph.node, copy, facts, where, opsets)
@@ -127,18 +127,18 @@ class Engine:
         """What takes a node's place; None if it stays as it is, or is refused."""
         domain = plain_domain(node.domain)
         start = opsets.get(domain)
-        if start is None or domain not in self.options.targets:
+        if start is None:
+            return None
+        version = schemas.schema(domain, node.op_type, start)
+        wanted = node.op_type in self.options.expand and version is not None
+        if domain not in self.options.targets and not wanted:
             return None
         end = self.options.end(domain, start)
         if self.is_call(node):
-            if start != end and any(schemas.schema(domain, node.op_type, opset) for opset in (start, end)):
-                reason = "a function of the model has the name of an operator, and runtimes do not agree which is meant"
-                self._refuse(node, where, f"{node.op_type} {start} to {end}", reason)
+            self._refuse_ambiguous(node, where, domain, start, end)
             return None
-        wanted = node.op_type in self.options.expand
         if start == end and not wanted:
             return None
-        version = schemas.schema(domain, node.op_type, start)
         if version is None and not _is_experiment(domain, node.op_type, start):
             reason = f"opset {start} has no operator {quote(node.op_type)}"
             self._refuse(node, where, f"{node.op_type} {start} to {end}", reason)
@@ -148,14 +148,14 @@ class Engine:
         before = len(storage.tensors)
         path = _Path(node.op_type, [])
         try:
-            made = self.walk(_copy(copy), start, end, facts, storage, index, path)
+            made = self.walk(copied(copy), start, end, facts, storage, index, path)
         except Refused as error:
-            _forget(storage, before)
+            storage.forget(before)
             self._refuse(node, where, path.step, escape(str(error)))
             return None
         except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
             # Of a node that breaks the rules of its operator nobody can say how a rule reads it.
-            _forget(storage, before)
+            storage.forget(before)
             self._refuse(
                 node, where, path.step, escape(f"the node cannot be read: {type(error).__name__}: {error}"[:200])
             )
@@ -170,6 +170,12 @@ class Engine:
             return None
         self.rewrites.append(entry)
         return made
+
+    def _refuse_ambiguous(self, node: NodeProto, where: str, domain: str, start: int, end: int) -> None:
+        """Refuse a call of a function that has the name of an operator."""
+        if start != end and any(schemas.schema(domain, node.op_type, opset) for opset in (start, end)):
+            reason = "a function of the model has the name of an operator, and runtimes do not agree which is meant"
+            self._refuse(node, where, f"{node.op_type} {start} to {end}", reason)
 
     def walk(
         self,
@@ -331,19 +337,6 @@ def _refuse_unset(site: Site) -> None:
     for attribute in site.node.attribute:
         if attribute.ref_attr_name and not site.facts.gives(attribute.ref_attr_name):
             raise Open(f"{attribute.name} is an attribute of the function, which not all of its calls give")
-
-
-def _copy(node: NodeProto) -> NodeProto:
-    copy = NodeProto()
-    copy.CopyFrom(node)
-    return copy
-
-
-def _forget(storage: Storage, count: int) -> None:
-    """Constants of a node that was refused in the end."""
-    for name in list(storage.tensors)[count:]:
-        del storage.tensors[name]
-    storage.forget()
 
 
 def _is_experiment(domain: str, op: str, opset: int) -> bool:

@@ -72,7 +72,12 @@ def describe(model: Model, report: Conversion) -> None:
 
 def describe_result(result: ModelProto, report: Conversion) -> None:
     """Write what it is afterwards into a report."""
-    report.after, report.ir_after = spelled(opset_imports(result.opset_import)), result.ir_version
+    imports = opset_imports(result.opset_import)
+    report.after, report.ir_after = spelled(imports), result.ir_version
+    fell = any(report.after.get(name, version) < version for name, version in report.before.items())
+    least, what = ir.needed(result)
+    if fell and least == result.ir_version and least > (usual := ir.released_with(imports)):
+        report.notes.append(f"the IR version is {least}, not the {usual} of that opset, for {what}")
 
 
 def stamp(source: ModelProto, result: ModelProto, options: ConvertOptions) -> None:

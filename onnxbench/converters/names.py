@@ -53,3 +53,10 @@ def label_of(node: NodeProto) -> str:
     if node.name:
         return f"{quote(node.name)} ({node.op_type})"
     return f"{node.op_type} that makes {quote(node.output[0]) if node.output else 'nothing'}"
+
+
+def copied(node: NodeProto) -> NodeProto:
+    """A copy of a node."""
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    return copy

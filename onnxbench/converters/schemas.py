@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from onnx import TensorProto, TypeProto
-from onnx.defs import OpSchema, SchemaError, get_schema, onnx_opset_version
+from onnx.defs import OpSchema, SchemaError, get_schema, has, onnx_opset_version
 
 #: Newest opset whose steps this release was written for: what onnx adds later shows in a test first.
 REVIEWED = {"": 28, "ai.onnx.ml": 5}
@@ -54,6 +54,11 @@ def schema(domain: str, op: str, opset: int) -> OpSchema | None:
         return None
 
 
+def is_operator(op: str) -> bool:
+    """Whether a domain that is converted has an operator, at any opset."""
+    return any(has(op, domain) for domain in REVIEWED)
+
+
 @cache
 def step(domain: str, op: str, start: int, end: int) -> Step | None:
     """The first step of an operator on the way from one opset to another; None if it is the same at both.
@@ -88,11 +93,6 @@ def newest(domain: str) -> int:
     from onnx.defs import get_all_schemas
 
     return max((entry.since_version for entry in get_all_schemas() if entry.domain == domain), default=0)
-
-
-def is_operator(op: str) -> bool:
-    """Whether any version of ai.onnx or ai.onnx.ml has an operator of this name."""
-    return any(schema(domain, op, newest(domain)) is not None for domain in REVIEWED)
 
 
 @cache

@@ -36,8 +36,10 @@ class Storage:
         self.taken.add(name)
         return name
 
-    def forget(self) -> None:
-        """Share no constant that is not stored any more."""
+    def forget(self, count: int) -> None:
+        """Store no more than the first constants, those of a node that was refused in the end left out."""
+        for name in list(self.tensors)[count:]:
+            del self.tensors[name]
         self._shared = {key: name for key, name in self._shared.items() if name in self.tensors}
 
     def store(self, value: Array, wish: str) -> str:

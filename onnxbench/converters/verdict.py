@@ -28,4 +28,5 @@ def _refused(report: Conversion) -> AnswerIsNo:
     fact = f"{first.node}{place}: {first.step}: {first.reason}"
     more = len(report.refusals) - 1
     also = f", and {more} more node{'s' * (more != 1)} cannot be converted" if more else ""
-    return AnswerIsNo("OB107", f"{report.model} was not converted: {fact}{also}")
+    hint = "--dry-run says which opsets all of its nodes allow"
+    return AnswerIsNo("OB107", f"{report.model} was not converted: {fact}{also}", hint=hint)

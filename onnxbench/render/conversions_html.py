@@ -55,7 +55,7 @@ def _details(row: Row) -> str:
     differing = [f"differs: {difference(entry)}" for entry in row.differing[:_MOST]]
     steps = [f"{step}: {count}" for step, count in row.by_step.items()]
     same, certified = row.certified
-    proven = [f"rewritten nodes alone: {same} of {certified} the same"] if certified else []
+    proven = [f"nodes compared alone: {same} of {certified} the same"] if certified else []
     lines = [*refused, *differing, *steps, *proven, *row.report.get("notes", [])]
     if not lines:
         return ""

@@ -30,7 +30,8 @@ def print_conversion(report: Conversion, out: Console) -> None:
     rewritten = len(report.rewrites)
     unchanged = max(0, report.nodes - rewritten - len(report.refusals))
     refused = f", {len(report.refusals)} refused" if report.refusals else ""
-    out.print(f"  {counted(report.nodes, 'node')}: {unchanged} unchanged, {rewritten} rewritten{refused}")
+    if report.state != "unchanged":
+        out.print(f"  {counted(report.nodes, 'node')}: {unchanged} unchanged, {rewritten} rewritten{refused}")
     for step, count in report.by_step().items():
         out.print(f"  {escape(step):<32} {count}")
     for entry in report.refusals[:_MOST]:
@@ -186,7 +187,7 @@ def certificates(entries: Iterable[Certificate]) -> str:
         counts[entry.state] = counts.get(entry.state, 0) + 1
     words = {"same": "the same", "differs": "different", "untold": "not run"}
     said = ", ".join(f"{counts[state]} {word}" for state, word in words.items() if state in counts)
-    return f"rewritten nodes alone: {said}" if said else ""
+    return f"nodes compared alone: {said}" if said else ""
 
 
 def opsets(before: Mapping[str, int], after: Mapping[str, int]) -> str:

@@ -51,6 +51,8 @@ def test_a_refusal_is_told_with_node_step_and_code_and_writes_nothing(bench, tmp
     assert done.returncode == 1
     assert "refused 'join' (StringConcat): StringConcat " in done.stdout
     assert "error[OB107]: m.onnx was not converted: 'join' (StringConcat): StringConcat " in done.stderr
+    assert "m.onnx: opset 20, IR 9" in done.stdout
+    assert "hint: --dry-run" in done.stderr
     assert not (tmp_path / "out.onnx").exists()
     assert bench("convert", "m.onnx", "--to", "13", "-o", "-").stdout == ""
     said = json.loads(bench("convert", "m.onnx", "--to", "13", "-o", "out.onnx", "--json").stdout)

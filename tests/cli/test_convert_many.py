@@ -83,6 +83,7 @@ def test_a_killed_and_an_interrupted_run_go_on(tmp_path):
     for number in range(40):
         write(tmp_path / f"zoo/m{number}.onnx", OLD)
     command = [sys.executable, "-m", "onnxbench", "convert", "zoo", "--to", "13", "-o", "out", "--jobs", "2", "-q"]
+    command += ["--report", "named.md"]
     killed = stop_after(5, command, tmp_path, signal.SIGKILL)
     assert killed.returncode == -signal.SIGKILL
     stopped = stop_after(12, command, tmp_path, signal.SIGINT)
@@ -97,6 +98,7 @@ def test_a_killed_and_an_interrupted_run_go_on(tmp_path):
     finished = json.loads(done.stdout)
     assert finished["totals"]["states"] == {"verified": 40}
     assert finished["totals"]["earlier"] >= said["totals"]["done"]
+    assert "verified 40" in (tmp_path / "named.md").read_text()
     assert not list((tmp_path / "out").glob("*.part"))
     assert all(version(tmp_path / f"out/m{number}.onnx") == 13 for number in range(40))
 

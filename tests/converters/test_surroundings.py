@@ -5,6 +5,9 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper, parser
 
+from onnxbench.converters.options import ConvertOptions
+from onnxbench.converters.run import convert_model
+from onnxbench.core.model import Model
 from onnxbench.errors import ModelError, UsageError
 
 from .judging import assert_same, convert, drawn, model_of, ops, opset_of, run
@@ -175,6 +178,25 @@ def test_what_one_runs_is_what_is_asked_to_be_expanded():
     assert "Celu" not in ops(result)
     assert report.state == "verified"
     assert_same(source, result, X)
+
+
+def test_expanding_needs_no_target_and_knows_its_operators():
+    source = model_of("g (float[2,3] x) => (float[2,3] y) { y = Celu (x) }", 13)
+    options = ConvertOptions(expand=frozenset({"Celu"}))
+    result, report = convert_model(Model(source), options)
+    assert "Celu" not in ops(result.proto)
+    assert report.by_step() == {"Celu expanded": 1}
+    with pytest.raises(UsageError, match="no operator 'Foo'"):
+        convert_model(Model(source), ConvertOptions(expand=frozenset({"Foo"})))
+
+
+def test_an_ir_version_that_cannot_fall_with_the_opset_is_told():
+    source = model_of("g (float[2,3] x) => (float[2,3] y) { y = Relu (x) }", 18)
+    source.ir_version = 10
+    source.graph.node[0].metadata_props.add(key="k", value="v")
+    result, report = convert(source, 9)
+    assert result.ir_version == 10
+    assert any(note.startswith("the IR version is 10, not the 4 of") for note in report.notes)
 
 
 def test_training_graphs_follow():
