@@ -186,7 +186,7 @@ def test_expanding_needs_no_target_and_knows_its_operators():
     result, report = convert_model(Model(source), options)
     assert "Celu" not in ops(result.proto)
     assert report.by_step() == {"Celu expanded": 1}
-    with pytest.raises(UsageError, match="no operator 'Foo'"):
+    with pytest.raises(UsageError, match="is called 'Foo'"):
         convert_model(Model(source), ConvertOptions(expand=frozenset({"Foo"})))
 
 
