@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, helper
 
 from onnxbench.core.attributes import all_graphs, all_nodes
 from onnxbench.core.external import MARK
@@ -62,13 +62,15 @@ def _of_graph(graph: GraphProto) -> Iterator[tuple[int, str]]:
     if graph.metadata_props or any(value.metadata_props for value in (*graph.input, *graph.output, *graph.value_info)):
         yield 10, "metadata of graphs and values"
     for tensor in graph.initializer:
-        yield _ELEMENTS.get(tensor.data_type, 3), f"the element type of {tensor.name}"
+        if tensor.data_type in _ELEMENTS:
+            yield _ELEMENTS[tensor.data_type], f"the element type of {tensor.name}"
         if any(entry.key != MARK for entry in tensor.metadata_props):  # which says where `slim` took its bytes
             yield 10, f"metadata of {tensor.name}"
     for value in (*graph.input, *graph.output, *graph.value_info):
         if value.type.HasField("optional_type"):
             yield 8, f"the optional type of {value.name}"
-        yield _ELEMENTS.get(value.type.tensor_type.elem_type, 3), f"the element type of {value.name}"
+        if value.type.tensor_type.elem_type in _ELEMENTS:
+            yield _ELEMENTS[value.type.tensor_type.elem_type], f"the element type of {value.name}"
 
 
 def _of_node(node: NodeProto) -> Iterator[tuple[int, str]]:
@@ -77,5 +79,5 @@ def _of_node(node: NodeProto) -> Iterator[tuple[int, str]]:
     if node.device_configurations:
         yield 11, "device configurations"
     for attribute in node.attribute:
-        if attribute.HasField("t"):
-            yield _ELEMENTS.get(attribute.t.data_type, 3), f"a tensor of {node.name or node.op_type}"
+        if attribute.type == AttributeProto.TENSOR and attribute.t.data_type in _ELEMENTS:
+            yield _ELEMENTS[attribute.t.data_type], f"a tensor of {node.name or node.op_type}"

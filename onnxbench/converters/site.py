@@ -154,11 +154,11 @@ class Site:
             wish: what it may be called.
             dtype: its type; int64 if nothing is said.
         """
-        given = (
-            (tuple(value) if isinstance(value, list) else value, dtype)
-            if isinstance(value, (list, int, bool))
-            else None
-        )
+        given: object = None
+        if isinstance(value, list):
+            given = tuple(value), dtype
+        elif isinstance(value, (int, float)) and value != 0:  # 0 has a sign, which keys do not tell
+            given = value, dtype
         if given is not None and given in self.storage.quick:
             name = self.storage.quick[given]
             if name in self.storage.tensors:
