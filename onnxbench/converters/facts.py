@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 from onnx import FunctionProto, NodeProto, TypeProto
 
+from onnxbench.converters.elements import element_in
 from onnxbench.converters.schemas import spelled, type_text
 from onnxbench.core.attributes import bind
 from onnxbench.core.graph import GraphView, Node
@@ -208,7 +209,8 @@ def _element(scope: Scope, name: str) -> int | None:
         if view.defines(name) or view.isolated:
             break
         view = view.parent
-    return scope.shapes.element(name)
+    found = element_in(view, name) if view is not None else None
+    return found if found is not None else scope.shapes.element(name)
 
 
 def _kind(scope: Scope, name: str) -> str | None:
