@@ -116,7 +116,9 @@ def allowed(version: OpSchema, text: str) -> frozenset[str]:
 
 
 def type_text(element: int) -> str:
-    """An element type as schemas spell the tensor type of it."""
+    """An element type as schemas spell the tensor type of it; by number, if there is no such type."""
+    if element not in TensorProto.DataType.values():
+        return f"tensor({element})"
     return f"tensor({TensorProto.DataType.Name(element).lower()})"
 
 
