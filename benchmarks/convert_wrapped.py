@@ -224,7 +224,9 @@ def same(one, other) -> bool:
     if one.dtype.kind in "fc":
         rtol = 1e-2 if one.dtype == np.float16 else 1e-3
         one, other = one.astype(np.float64), other.astype(np.float64)
-        largest = np.abs(one[np.isfinite(one)]).max(initial=1)  # a sum of many that is nearly 0 is as wrong as they are large
+        largest = np.abs(one[np.isfinite(one)]).max(
+            initial=1
+        )  # a sum of many that is nearly 0 is as wrong as they are large
         return bool(np.allclose(one, other, rtol=rtol, atol=1e-5 * largest, equal_nan=True))
     return bool((one == other).all())
 

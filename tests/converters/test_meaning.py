@@ -263,3 +263,10 @@ def test_sparse_axes_become_an_attribute():
     result, _ = convert(source, 11)
     assert_same(source, result, X)
     assert ops(result) == ["ReduceSum"]
+
+
+def test_an_element_type_that_there_is_not_is_refused():
+    source = model_of("g (float[2] x) => (float[2] y) <float[2] w = {1.0, 2.0}> { y = Add (x, w) }", 17)
+    source.graph.initializer[0].data_type = 200
+    result, report = convert(source, 13)
+    assert (result, report.state) == (None, "refused")
