@@ -28,7 +28,7 @@ demo: $(VENV)/.installed
 	@echo "The reproducer is in demo/repro/; REPORT.md there is ready for an issue tracker."
 
 test: lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check -q
