@@ -280,7 +280,7 @@ def convert_script(path: str, target: int, verify: bool) -> bytes:
     return data
 
 
-peer_interpreter = "/tmp/peers/bin/python"
+peer_interpreter = "python"  # of an environment that has onnxscript; --peers says which
 
 
 @cache
@@ -605,7 +605,7 @@ def death(worker: Worker, late: bool) -> tuple[str, str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--suite", type=Path, default=Path("/tmp/bt"))
+    parser.add_argument("--suite", type=Path, required=True, help="what corpus/fetch_backend_tests.py made")
     parser.add_argument("--direction", action="append", metavar="FROM:TO", help=f"default: {' '.join(DIRECTIONS)}")
     parser.add_argument("--only", default="", help="tests whose name contains this")
     parser.add_argument("--ours-only", action="store_true")

@@ -13,7 +13,7 @@ from onnx import FunctionProto, NodeProto, TypeProto
 from onnxbench.converters.elements import element_in
 from onnxbench.converters.schemas import spelled, type_text
 from onnxbench.core.attributes import bind
-from onnxbench.core.graph import GraphView, Node
+from onnxbench.core.graph import GraphView
 from onnxbench.core.values import Array
 from onnxbench.folding.evaluate import Evaluator
 from onnxbench.folding.scope import Scope
@@ -288,19 +288,8 @@ def _computed(scope: Scope, name: str) -> Array | None:
         from onnxbench.core.weights import array
 
         return array(scope.model, tensor)
-    found = Evaluator(scope).run(_cone(view, name), [name]).get(name)
+    found = Evaluator(scope).run(view.cone([name]), [name]).get(name)
     return found if isinstance(found, np.ndarray) else None
-
-
-def _cone(view: GraphView, name: str) -> list[Node]:
-    wanted: set[int] = set()
-    pending = [view.producer[name]]
-    while pending:
-        node = pending.pop()
-        if node.index not in wanted:
-            wanted.add(node.index)
-            pending.extend(view.producer[inner] for inner in node.inputs if inner in view.producer)
-    return [node for node in view.order if node.index in wanted]
 
 
 def _from_shapes(scope: Scope, name: str) -> Array | None:

@@ -111,6 +111,17 @@ class GraphView:
             seen.update(dict.fromkeys(name for name in node.outputs if name))
         return iter(seen)
 
+    def cone(self, names: Iterable[str]) -> list[Node]:
+        """The nodes of this graph that some values are made by, directly or not, in an order that can run."""
+        wanted: set[int] = set()
+        pending = [self.producer[name] for name in names if name in self.producer]
+        while pending:
+            node = pending.pop()
+            if node.index not in wanted:
+                wanted.add(node.index)
+                pending.extend(self.producer[name] for name in node.inputs if name in self.producer)
+        return [node for node in self.order if node.index in wanted]
+
     def is_overridable(self, name: str) -> bool:
         """Whether the value is an initializer that a caller may replace: a graph input too, from IR version 4 on."""
         return name in self.initializers and name in self.inputs and self.model.ir_version >= 4

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from onnx import TensorProto
 
 from onnxbench.core import check
 from onnxbench.core.counts import count_nodes, stored_bytes
-from onnxbench.core.graph import GraphView, Node
+from onnxbench.core.graph import GraphView
 from onnxbench.core.model import Model
 from onnxbench.core.shapes import Shapes
 from onnxbench.core.types import infer_strictly
@@ -87,7 +87,7 @@ def _certify(before: Model, after: Model, options: FoldOptions) -> int:
             continue
         made = _stored(result.view)
         fresh = [name for name, tensor in made.items() if _is_fresh(source, name) and tensor.ByteSize() <= _CERTIFIED]
-        computed = Evaluator(source).run(_cone(source.view, fresh), fresh) if fresh else {}
+        computed = Evaluator(source).run(source.view.cone(fresh), fresh) if fresh else {}
         for name, value in computed.items():
             if not is_same(value, array(after, made[name])):
                 label = source.view.producer[name].label
@@ -116,17 +116,6 @@ def _stored(view: GraphView) -> dict[str, TensorProto]:
 def _is_fresh(source: Scope, name: str) -> bool:
     maker = source.view.producer.get(name)
     return maker is not None and not is_constant(maker.proto) and name in source.constants
-
-
-def _cone(view: GraphView, names: Sequence[str]) -> list[Node]:
-    wanted: dict[int, Node] = {}
-    pending = [view.producer[name] for name in names]
-    while pending:
-        node = pending.pop()
-        if node.index not in wanted:
-            wanted[node.index] = node
-            pending.extend(view.producer[name] for name in node.inputs if name in view.producer)
-    return [node for node in view.order if node.index in wanted]
 
 
 def _stop(model: Model, reason: str) -> SafetyStop:

@@ -153,19 +153,10 @@ DOWN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", UP)
-def test_going_up(name):
-    body, start, end, feeds = UP[name]
-    source = model_of(body, start)
-    result, report = convert(source, end)
-    assert result is not None, report.refusals or report.reason
-    assert opset_of(result) == end
-    assert_same(source, result, feeds)
-
-
-@pytest.mark.parametrize("name", DOWN)
-def test_going_down(name):
-    body, start, end, feeds = DOWN[name]
+@pytest.mark.parametrize(
+    "body, start, end, feeds", [pytest.param(*case, id=name) for name, case in {**UP, **DOWN}.items()]
+)
+def test_both_forms_compute_the_same(body, start, end, feeds):
     source = model_of(body, start)
     result, report = convert(source, end)
     assert result is not None, report.refusals or report.reason

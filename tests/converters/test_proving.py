@@ -42,7 +42,7 @@ def test_a_wrong_rule_is_caught(wrong_softmax, body):
     assert "Softmax" in report.reason
 
 
-def test_a_right_rule_is_not(request):
+def test_a_right_rule_is_not():
     for body in (SOFTMAX, HIDDEN):
         _, report = convert(model_of(body, 11), 13)
         assert report.state in ("verified", "certified")
