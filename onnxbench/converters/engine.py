@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
 from onnxbench.converters import expand, rules, schemas
-from onnxbench.converters.adapters import adapter_of, experiment_of, why_impossible
+from onnxbench.converters.adapters import Adapter, adapter_of, experiment_of, why_impossible
 from onnxbench.converters.facts import Facts
 from onnxbench.converters.forms import Rewritten
 from onnxbench.converters.guess import known_of
@@ -231,7 +231,8 @@ class Engine:
             if step is None:
                 done.append(current)
                 continue
-            if adapter_of(step.key) is None and rules.is_transparent(step):
+            adapter = adapter_of(step.key)
+            if adapter is None and rules.is_transparent(step):
                 pending.append((current, step.opset))
                 continue
             steps += 1
@@ -239,8 +240,8 @@ class Engine:
             path.step = step.sentence()
             site = Site(current, step, end, facts, storage)
             before = current.SerializeToString()  # adapters may change the node itself
-            valid_at = self._step(site, path)
-            path.adapted = path.adapted or adapter_of(step.key) is not None
+            valid_at = self._step(site, path, adapter)
+            path.adapted = path.adapted or adapter is not None
             if len(site.made) != 1 or site.made[0].SerializeToString() != before:
                 path.taken.append(path.step)
             pending += [(made, valid_at) for made in reversed(site.made)]
@@ -264,9 +265,8 @@ class Engine:
         path.taken.append(path.step)
         return [(made, opset) for made in reversed(site.made)]
 
-    def _step(self, site: Site, path: _Path) -> int:
+    def _step(self, site: Site, path: _Path, adapter: Adapter | None) -> int:
         """Let one step happen; the opset at which the new nodes are valid."""
-        adapter = adapter_of(site.step.key)
         if adapter is not None:
             _refuse_unset(site)
             adapter(site)

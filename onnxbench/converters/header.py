@@ -75,8 +75,10 @@ def describe_result(result: ModelProto, report: Conversion) -> None:
     imports = opset_imports(result.opset_import)
     report.after, report.ir_after = spelled(imports), result.ir_version
     fell = any(report.after.get(name, version) < version for name, version in report.before.items())
+    if not fell:
+        return
     least, what = ir.needed(result)
-    if fell and least == result.ir_version and least > (usual := ir.released_with(imports)):
+    if least == result.ir_version and least > (usual := ir.released_with(imports)):
         report.notes.append(f"the IR version is {least}, not the {usual} of that opset, for {what}")
 
 

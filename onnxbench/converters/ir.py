@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, helper
 
-from onnxbench.core.attributes import all_graphs, all_nodes
+from onnxbench.core.attributes import all_nodes
 from onnxbench.core.external import MARK
 
 _ELEMENTS = {
@@ -45,8 +45,7 @@ def _needs(model: ModelProto) -> Iterator[tuple[int, str]]:
         yield 8, f"function {function.name}"
         if function.overload or function.value_info or function.metadata_props:
             yield 10, f"what function {function.name} says beside its nodes"
-    for graph in all_graphs(model):
-        yield from _of_graph(graph)
+    yield from _of_graph(model.graph)
     for node in all_nodes(model):
         yield from _of_node(node)
 
@@ -79,5 +78,11 @@ def _of_node(node: NodeProto) -> Iterator[tuple[int, str]]:
     if node.device_configurations:
         yield 11, "device configurations"
     for attribute in node.attribute:
-        if attribute.type == AttributeProto.TENSOR and attribute.t.data_type in _ELEMENTS:
+        kind = attribute.type
+        if kind == AttributeProto.TENSOR and attribute.t.data_type in _ELEMENTS:
             yield _ELEMENTS[attribute.t.data_type], f"a tensor of {node.name or node.op_type}"
+        elif kind == AttributeProto.GRAPH:
+            yield from _of_graph(attribute.g)
+        elif kind == AttributeProto.GRAPHS:
+            for graph in attribute.graphs:
+                yield from _of_graph(graph)

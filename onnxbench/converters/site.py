@@ -81,6 +81,8 @@ class Site:
         """
         for attribute in self.node.attribute:
             if attribute.name == name:
+                if attribute.type == AttributeProto.INT and not attribute.ref_attr_name:
+                    return attribute.i
                 if attribute.ref_attr_name:
                     raise Open(f"{name} is an attribute of the function, and its calls do not agree on it")
                 return _plain(helper.get_attribute_value(attribute))
@@ -211,8 +213,11 @@ class Site:
     def add_many(self, op: str, inputs: Sequence[str], outputs: int, wish: str = "", **attributes: Any) -> list[str]:
         """Add a node in front; the names of its outputs."""
         names = [self.fresh(wish or op.lower()) for _ in range(outputs)]
-        node = helper.make_node(op, _trimmed(inputs), names, domain=self.node.domain)
-        node.attribute.extend(_given(attributes))
+        node = NodeProto(op_type=op, input=_trimmed(inputs), output=names)
+        if self.node.domain:
+            node.domain = self.node.domain
+        if attributes:
+            node.attribute.extend(_given(attributes))
         if self.node.name:
             node.name = self.storage.fresh(f"{self.node.name}_{wish or op.lower()}")
         self._keep(node)

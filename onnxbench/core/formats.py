@@ -160,9 +160,13 @@ def _not_unicode(proto: ModelProto) -> bytes | None:
     return None
 
 
+#: Bytes of a node that are looked at as a whole; it may hold a tensor.
+_SHORT = 4096
+
+
 def _is_plain(node: NodeProto) -> bool:
     """Whether a node surely holds ASCII alone: most do, and to ask each of their fields takes as long as all the rest."""
-    return not node.attribute and node.SerializeToString().isascii()
+    return node.ByteSize() <= _SHORT and node.SerializeToString().isascii()
 
 
 def _depth(text: str) -> int:

@@ -132,8 +132,9 @@ def every_name(graph: GraphProto) -> Iterator[str]:
     yield from (value.name for value in graph.output)
     for node in graph.node:
         yield from node.input
-        for _, body in subgraphs(node):
-            yield from every_name(body)
+        if node.attribute:
+            for _, body in subgraphs(node):
+                yield from every_name(body)
 
 
 class _Names:

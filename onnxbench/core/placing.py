@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,9 +35,10 @@ def embedded(model: Model) -> ModelProto:
         UsageError: OB203 if that is more than one protobuf message can hold.
     """
     proto = _copy(model)
-    outside = [(tensor, locate(model, tensor)) for tensor in _external(proto)]
+    held = list(tensors(proto))
+    outside = [(tensor, locate(model, tensor)) for tensor in held if is_external(tensor)]
     size = sum(weight.length for _, weight in outside)
-    if size + _embedded_size(proto) > formats.LIMIT:
+    if size + _inside(held) > formats.LIMIT:
         raise UsageError(
             "OB203",
             f"{model.label} has {size} bytes of external data, more than a stream of protobuf can hold",
@@ -68,14 +69,15 @@ class Placement:
 
         Data is streamed, so that models beyond the memory can be saved.
         """
-        weights = [locate(self._model, tensor) for tensor in _external(self.proto)]
-        marked = sum(w.length for t, w in zip(_external(self.proto), weights, strict=True) if is_marked(t))
-        fits = marked + _embedded_size(self.proto) <= formats.LIMIT - min(_ROOM, formats.LIMIT // 4)
+        held = list(tensors(self.proto))
+        weights = [(tensor, locate(self._model, tensor)) for tensor in held if is_external(tensor)]
+        marked = sum(weight.length for tensor, weight in weights if is_marked(tensor))
+        fits = marked + _inside(held) <= formats.LIMIT - min(_ROOM, formats.LIMIT // 4)
         if fits and not weights:  # nothing to rewrite: the commonest case needs no second copy in memory
             return None
         self.proto = _copy(self._model)
-        outside = list(zip(_external(self.proto), weights, strict=True))
-        for tensor, weight in outside:
+        copies = (tensor for tensor in tensors(self.proto) if is_external(tensor))
+        for tensor, (_, weight) in zip(copies, weights, strict=True):
             if is_marked(tensor) and (fits or weight.length <= _STAYS):
                 embed(tensor, read(weight))
             elif is_marked(tensor) or not self._stays(weight):
@@ -146,12 +148,9 @@ def _copy(model: Model) -> ModelProto:
     return proto
 
 
-def _external(proto: ModelProto) -> Iterator[TensorProto]:
-    return (tensor for tensor in tensors(proto) if is_external(tensor))
-
-
-def _embedded_size(proto: ModelProto) -> int:
-    return sum(len(tensor.raw_data) for tensor in tensors(proto) if not is_external(tensor))
+def _inside(held: Iterable[TensorProto]) -> int:
+    """Bytes of weights that are not in other files."""
+    return sum(len(tensor.raw_data) for tensor in held if not is_external(tensor))
 
 
 def _chunks(weight: Weight) -> Iterator[bytes]:

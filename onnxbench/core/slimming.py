@@ -105,11 +105,12 @@ def _sharable(model: ModelProto) -> Iterator[TensorProto]:
             yield from graph.initializer
         for node in graph.node:
             for attribute in node.attribute:
-                if attribute.type == AttributeProto.TENSOR and _is_constant(node):
+                kind = attribute.type
+                if kind == AttributeProto.TENSOR and _is_constant(node):
                     yield attribute.t
-                elif attribute.type == AttributeProto.GRAPH:
+                elif kind == AttributeProto.GRAPH:
                     graphs.append(attribute.g)
-                elif attribute.type == AttributeProto.GRAPHS:
+                elif kind == AttributeProto.GRAPHS:
                     graphs.extend(attribute.graphs)
 
 

@@ -17,6 +17,16 @@ from onnxbench.errors import ModelError, quote
 #: Types whose elements are smaller than a byte, packed from the low bits on. Looked up by name: older onnx lacks some.
 _PACKED = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2, "FLOAT6E2M3": 6, "FLOAT6E3M2": 6}
 _LARGEST = 2**63 - 1
+_NUMBERS_AND_TEXT = frozenset(
+    {
+        AttributeProto.INT,
+        AttributeProto.INTS,
+        AttributeProto.FLOAT,
+        AttributeProto.FLOATS,
+        AttributeProto.STRING,
+        AttributeProto.STRINGS,
+    }
+)
 
 
 def tensors(model: ModelProto) -> Iterator[TensorProto]:
@@ -42,6 +52,8 @@ def _of_graph(graph: GraphProto) -> Iterator[TensorProto]:
 
 def _of_attributes(attributes: Iterable[AttributeProto]) -> Iterator[TensorProto]:
     for attribute in attributes:
+        if attribute.type in _NUMBERS_AND_TEXT:  # what most are
+            continue
         if attribute.HasField("t"):
             yield attribute.t
         yield from attribute.tensors

@@ -147,9 +147,9 @@ def _rebuild(changes: Changes, graph: GraphProto) -> None:
 
 def set_nodes(holder: GraphProto | FunctionProto, nodes: Iterable[NodeProto]) -> None:
     """Put nodes in the place of all that a graph or function has; they may be some of those."""
-    copies = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    kept = list(nodes)
     del holder.node[:]
-    holder.node.extend(copies)
+    holder.node.extend(kept)
 
 
 def _write_back(scope: Scope) -> None:

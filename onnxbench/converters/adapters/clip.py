@@ -17,12 +17,12 @@ _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorPro
 
 def _up(site: Site) -> None:
     x = site.input(0)
-    bounds = [_bound(site, name) for name in ("min", "max")]
+    element = site.needed_element(x)
+    bounds = [_bound(site, name, element) for name in ("min", "max")]
     site.same([x, *bounds], drop=("min", "max"))
 
 
-def _bound(site: Site, name: str) -> str:
-    element = site.needed_element(site.input(0))
+def _bound(site: Site, name: str, element: int) -> str:
     dtype = helper.tensor_dtype_to_np_dtype(element)
     if site.has(name) and element == TensorProto.FLOAT:
         return site.from_attribute(name, name, np.float32)
