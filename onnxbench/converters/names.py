@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from onnx import GraphProto, ModelProto, NodeProto
 
 from onnxbench.core.attributes import subgraphs
-from onnxbench.core.hoist import every_name
 from onnxbench.errors import quote
 
 
@@ -25,27 +24,33 @@ class Names(set[str]):
         return super().__contains__(name)
 
 
-def every_name_of(model: ModelProto) -> Iterable[str]:
+def every_name_of(model: ModelProto) -> set[str]:
     """Every name of a value or node in a model: in bodies, functions and training graphs too."""
+    names: set[str] = set()
     graphs = [model.graph]
     graphs += [graph for info in model.training_info for graph in (info.initialization, info.algorithm)]
     for graph in graphs:
-        yield from every_name(graph)
-        yield from _node_names(graph.node)
-        yield from (value.name for value in graph.value_info)
+        _add_graph(graph, names)
     for function in model.functions:
-        body = GraphProto()
-        body.node.extend(function.node)
-        yield from every_name(body)
-        yield from (*function.input, *function.output)
-        yield from _node_names(function.node)
+        names.update(function.input, function.output)
+        _add_nodes(function.node, names)
+    return names
 
 
-def _node_names(nodes: Iterable[NodeProto]) -> Iterable[str]:
+def _add_graph(graph: GraphProto, names: set[str]) -> None:
+    for values in (graph.input, graph.output, graph.value_info, graph.initializer):
+        names.update(value.name for value in values)
+    names.update(tensor.values.name for tensor in graph.sparse_initializer)
+    _add_nodes(graph.node, names)
+
+
+def _add_nodes(nodes: Iterable[NodeProto], names: set[str]) -> None:
     for node in nodes:
-        yield node.name
-        for _, body in subgraphs(node):
-            yield from _node_names(body.node)
+        names.add(node.name)
+        names.update(node.input, node.output)
+        if node.attribute:
+            for _, body in subgraphs(node):
+                _add_graph(body, names)
 
 
 def label_of(node: NodeProto) -> str:

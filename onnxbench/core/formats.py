@@ -166,7 +166,7 @@ _SHORT = 4096
 
 def _is_plain(node: NodeProto) -> bool:
     """Whether a node surely holds ASCII alone: most do, and to ask each of their fields takes as long as all the rest."""
-    return node.ByteSize() <= _SHORT and node.SerializeToString().isascii()
+    return bool(node.ByteSize() <= _SHORT and node.SerializeToString().isascii())
 
 
 def _depth(text: str) -> int:
