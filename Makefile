@@ -8,6 +8,9 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq
 PLUGIN := $(wildcard tests/misbehaving/pyproject.toml)
 
+# Tests start a thousand processes of ours: none should compile what the one before it compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test lint format bench clean
 .NOTPARALLEL:
 

@@ -49,7 +49,7 @@ def reduce_many(context: typer.Context, models: list[str], json: bool, out: Cons
             more = ["--resume"]
         return [*start, "--bundle", str(bundle), *more, "--", model]
 
-    folder = given["bundle"] or Path("onnxbench.repros")
+    folder = Path(given["bundle"] or "onnxbench.repros")  # some releases of typer keep the text here
     progress = Progress(given["quiet"], given["verbose"])
     try:
         report = Batch(command, folder, given["jobs"], resume, progress.step).run(found)
