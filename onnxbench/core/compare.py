@@ -180,8 +180,11 @@ class _Tally:
 
     def add_floats(self, start: int, want: Array, got: Array, rtol: float, atol: float) -> None:
         with np.errstate(all="ignore"):
-            odd = _pattern(want) != _pattern(got)
             finite = np.isfinite(want) & np.isfinite(got)
+            if finite.all():  # as nearly always: without masks it takes a third of the time
+                self._add_finite(start, want, got, rtol, atol)
+                return
+            odd = _pattern(want) != _pattern(got)
             error = np.where(finite, np.abs(got - want), 0.0)
             allowed = atol * self.scale + rtol * np.abs(want)
             self._mark(start, odd | (finite & (error > allowed)))
@@ -195,6 +198,17 @@ class _Tally:
         for i, mask in enumerate((np.isnan(want), np.isnan(got), np.isinf(want), np.isinf(got))):
             self.counts[i] += int(np.count_nonzero(mask))
         self._measure(start, error, np.where(finite, want, 0.0), np.where(finite, got, 0.0), finite)
+
+    def _add_finite(self, start: int, want: Array, got: Array, rtol: float, atol: float) -> None:
+        error = np.abs(got - want)
+        allowed = atol * self.scale + rtol * np.abs(want)
+        self._mark(start, error > allowed)
+        if self.brief:
+            return
+        times = np.nanmax(error / allowed) if error.any() else -1.0  # where nothing is allowed, 0 / 0 is no error
+        if times >= 0 and not times <= self.tolerances:
+            self.tolerances = float(times)
+        self._measure(start, error, want, got)
 
     def _mark(self, start: int, bad: Array) -> None:
         count = int(np.count_nonzero(bad))
@@ -210,7 +224,7 @@ class _Tally:
             self.max_abs, self.worst = float(error[at]), start + at
         with np.errstate(all="ignore"):
             size = np.abs(want)
-            relative = np.max(error / np.where(size == 0, np.nan, size), initial=-1.0, where=size != 0)
+            relative = np.max(error / size if size.all() else error[size != 0] / size[size != 0], initial=-1.0)
             if relative >= 0 and not relative <= self.max_rel:
                 self.max_rel = float(relative)
             unit = self.scale or 1.0

@@ -13,7 +13,7 @@ from google.protobuf import json_format, text_format
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
-from onnx import ModelProto, NodeProto, TensorProto
+from onnx import AttributeProto, ModelProto, NodeProto, TensorProto
 
 from onnxbench.core import wire
 from onnxbench.errors import ModelError
@@ -160,13 +160,15 @@ def _not_unicode(proto: ModelProto) -> bytes | None:
     return None
 
 
-#: Bytes of a node that are looked at as a whole; it may hold a tensor.
-_SHORT = 4096
+#: Attributes that are not a tensor or a graph, of which a copy is dear.
+_SHORT = frozenset({AttributeProto.INT, AttributeProto.INTS, AttributeProto.FLOAT, AttributeProto.STRING})
 
 
 def _is_plain(node: NodeProto) -> bool:
     """Whether a node surely holds ASCII alone: most do, and to ask each of their fields takes as long as all the rest."""
-    return bool(node.ByteSize() <= _SHORT and node.SerializeToString().isascii())
+    if any(attribute.type not in _SHORT for attribute in node.attribute):
+        return False
+    return bool(node.SerializeToString().isascii())
 
 
 def _depth(text: str) -> int:

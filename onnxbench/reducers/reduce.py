@@ -118,7 +118,7 @@ class _Run:
             runs=self.proof.runs,
             nodes_before=top,
             all_nodes_before=everything,
-            bytes_before=stored_bytes(request.model),
+            bytes_before=stored_bytes(self.model),
         )
         report.judge = self.proof.judge
         report.versions = versions([request.suspect, *request.trusted])
