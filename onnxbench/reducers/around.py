@@ -103,10 +103,10 @@ class WayAround:
         yield from self._proposed(entry for entry in ways() if not entry.first)
 
     def _proposed(self, entries: Iterable[Way]) -> Iterator[tuple[str, str, Model]]:
-        piece = self.found.piece
+        piece, right = self.found.piece, self.found.answer.expected
 
         def passes(model: Model) -> bool:
-            return self.oracle.look(Piece(model, dict(piece.feeds), (), ())).verdict == "gone"
+            return self.oracle.passes(Piece(model, dict(piece.feeds), (), ()), right)
 
         fault = Fault(self.model, piece.model, passes, self.request.suspect, self.request.limits)
         for entry in entries:

@@ -121,6 +121,10 @@ class Oracle:
         """The same, whatever is remembered or recorded; with the outcome, and what the judge says of it."""
         return self._look(piece, {})
 
+    def passes(self, piece: Piece, right: Mapping[str, Value]) -> bool:
+        """Whether a piece that should give these values, where they are known, does not fail; this is no check."""
+        return self._look(piece, right).verdict == "gone"
+
     def _look(self, piece: Piece, recorded: Mapping[str, Value]) -> Answer:
         answer = Answer("unsure")
         for _ in range(self.repeats):
