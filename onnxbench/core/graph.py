@@ -297,7 +297,7 @@ _HOLDS_GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 
 def _index(index: int, proto: NodeProto) -> Node:
-    inputs = tuple(proto.input)
+    inputs = tuple(proto.input[:])  # a slice is copied at once, an iterator asks for each entry
     if _has_subgraph(proto):
         inputs += captures(proto)
-    return Node(index, proto, inputs, tuple(proto.output))
+    return Node(index, proto, inputs, tuple(proto.output[:]))
