@@ -9,6 +9,7 @@ from pathlib import Path
 
 from onnx import TypeProto
 
+from onnxbench.core.counts import is_endless
 from onnxbench.core.graph import GraphView, Node
 from onnxbench.core.model import Model
 from onnxbench.core.subgraph import carve
@@ -137,6 +138,8 @@ class _Recorder:
             piece = carve(self.model, self.view, nodes, self.result.values, types=self.types, outputs=outputs)
         except AnswerIsNo as error:
             return self._note(nodes, error.message)
+        if is_endless(piece.model.proto):
+            return self._note(nodes, "its functions call each other without an end in sight")
         self.files += 1
         spill = self.workspace / f"values-{id(self.view):x}-{self.files}.bin"
         outcome = runtime.run(piece.model, piece.feeds, limits=self._limits(), spill=spill)

@@ -10,6 +10,7 @@ from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto, helper
 from onnxbench import isolate
 from onnxbench.core import native
 from onnxbench.core.attributes import subgraphs
+from onnxbench.core.counts import is_endless
 from onnxbench.core.model import Model
 from onnxbench.core.values import Value, element_type
 
@@ -53,6 +54,8 @@ def infer(model: Model, *, timeout: float | None = 20.0, memory: int | None = No
     Inference runs in a worker: some models hang it, some kill it. Where it gives no answer the declared types are
     returned. A name that bodies use for values of different types is left out, unless the main graph has it.
     """
+    if is_endless(model.proto):  # each call would be inferred anew
+        return _collect(model.proto.graph)
     serialized = model.proto.SerializeToString()
     result = isolate.call_light(run_inference, (serialized,), timeout=timeout, memory=memory)
     proto = ModelProto.FromString(result.value) if isinstance(result, isolate.Ok) else model.proto

@@ -9,10 +9,14 @@ import numpy as np
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from onnxbench import isolate
+from onnxbench.core.counts import count_inlined
 from onnxbench.core.hoist import hoist
 from onnxbench.core.model import Model
 from onnxbench.core.values import Value
 from onnxbench.runtimes.base import Limits
+
+#: Nodes up to which all functions are inlined at once: more than the largest networks have, and what halving still gets through.
+_MOST_INLINED = 100_000
 
 
 def flatten(model: Model, values: Mapping[str, Value], limits: Limits) -> Model | None:
@@ -26,7 +30,7 @@ def flatten(model: Model, values: Mapping[str, Value], limits: Limits) -> Model 
     proto = ModelProto()
     proto.CopyFrom(model.proto)
     opened = False
-    if proto.functions and (inlined := _inline(proto, limits)) is not None:
+    if proto.functions and count_inlined(proto) <= _MOST_INLINED and (inlined := _inline(proto, limits)) is not None:
         proto, opened = inlined, True
     if hoist(proto.graph, _conditions(proto, values)):
         opened = True

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from onnxbench import interrupts
-from onnxbench.core.counts import count_nodes, stored_bytes
+from onnxbench.core.counts import count_inlined, count_nodes, is_endless, stored_bytes
 from onnxbench.core.graph import draws
 from onnxbench.core.model import Model, save
 from onnxbench.core.saving import refuse_losses, refuse_target
@@ -247,6 +247,9 @@ class _Run:
         if best.answer.outcome is not None and not best.answer.outcome.ok:
             report.message = best.answer.outcome.message[:_LONGEST]
         report.by_products = dict(search.engine.by_products)
+        if is_endless(best.piece.model.proto):
+            nodes = f"{count_inlined(best.piece.model.proto):,} nodes"
+            report.notes.append(f"its functions call each other: written out they are {nodes}, and were not all opened")
         random = sorted({node.proto.op_type for node in best.nodes if draws(node.proto)})
         if random and self.proof.signature is not None and self.proof.signature.kind == "numbers":
             report.notes.append(f"{', '.join(random)} draws random numbers, which two runtimes draw differently")

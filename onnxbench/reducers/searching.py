@@ -13,6 +13,7 @@ import numpy as np
 from onnx import TypeProto
 
 from onnxbench.core.compare import Difference
+from onnxbench.core.counts import is_endless
 from onnxbench.core.graph import GraphView, Node, draws
 from onnxbench.core.model import Model
 from onnxbench.core.subgraph import Piece, carve
@@ -155,6 +156,10 @@ class Search:
         assert engine.best is not None
         assert signature is not None
         piece = engine.best.piece
+        if self.proof.hangs and is_endless(
+            piece.model.proto
+        ):  # each level would be waited for, and what is left hangs as well
+            return False
         known = {**engine.values, **piece.feeds}
         either = signature.kind != "numbers"  # what is not run may be compiled, but its numbers nobody sees
         candidates = openings(_apart(piece, engine.model), known, self.request.limits, either=either)

@@ -34,3 +34,32 @@ def test_all_functions_go_where_none_is_needed(reduced):
 def test_the_inner_of_two_branches_stays(reduced, deed):
     report, found = reduced(model(BRANCHES), f"misbehaving:ops=Softsign,do={deed},inside=1")
     assert (report.status, names(found)) == ("minimal", ["inner"])
+
+
+def doubling(levels):
+    """Functions of which each calls the next one twice: written out they would be 2 to the power of `levels` nodes."""
+    calls = [f"t = local.f{i + 1} (a) b = local.f{i + 1} (t)" for i in range(levels)] + ["b = Softsign (a)"]
+    return " ".join(
+        f'<domain: "local", opset_import: ["": 17, "local": 1]> f{i} (a) => (b) {{ {body} }}'
+        for i, body in enumerate(calls)
+    )
+
+
+def test_functions_that_nobody_could_write_out_are_opened_one_by_one(reduced):
+    planted = model("agraph (float[4] x) => (float[4] y) { y = local.f0 (x) }", '"": 17, "local": 1', doubling(18))
+    report, found = reduced(planted, "misbehaving:ops=Softsign,do=load", timeout=2)
+    assert (report.status, report.confirmed, [node.op_type for node in found.graph.node]) == (
+        "minimal",
+        True,
+        ["Softsign"],
+    )
+
+
+def test_a_hang_in_functions_that_nobody_could_write_out_is_handed_back_with_the_reason(reduced):
+    planted = model(
+        "agraph (float[4] x) => (float[4] y) { [a] h = Neg (x) y = local.f0 (h) }", '"": 17, "local": 1', doubling(40)
+    )
+    report, found = reduced(planted, "misbehaving:ops=f0,do=hang", timeout=2)
+    assert (report.status, [node.op_type for node in found.graph.node]) == ("minimal", ["f0"])
+    written_out = 2**40
+    assert any(f"{written_out:,} nodes" in note for note in report.notes)
