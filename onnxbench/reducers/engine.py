@@ -19,6 +19,7 @@ from onnxbench.core.values import Value
 from onnxbench.errors import AnswerIsNo
 from onnxbench.reducers.oracle import Answer, Oracle
 from onnxbench.reducers.search import minimise
+from onnxbench.reducers.stretches import Stretches
 
 #: Candidates that passed and are remembered.
 _KEPT = 4
@@ -49,6 +50,7 @@ class Engine:
         gone: the last candidates that passed, for comparison.
         jobs: candidates that are judged at a time.
         expose: names that the piece returns besides its sinks, where the original returns them.
+        stretches: records what a candidate needs of `values`, where they are not all recorded.
     """
 
     model: Model
@@ -62,6 +64,7 @@ class Engine:
     gone: deque[Piece] = field(default_factory=lambda: deque(maxlen=_KEPT))
     expose: bool = False
     jobs: int = 1
+    stretches: Stretches | None = None
     _sought: dict[frozenset[int], Future[tuple[Piece, Answer] | None]] = field(default_factory=dict)
     _symbolic: bool | None = None
     _pool: ThreadPoolExecutor | None = None
@@ -162,6 +165,8 @@ class Engine:
         if self._symbolic is None:
             self._symbolic = any(_is_symbolic(value.type) for value in self.view.inputs.values())
         symbolic = self._symbolic
+        if self.stretches is not None:
+            self.stretches.need(nodes)
         piece = carve(self.model, self.view, nodes, self.values, types=self.types, static=not symbolic)
         if not self.expose:
             return piece

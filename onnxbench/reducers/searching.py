@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import time
 from collections.abc import Mapping, Sequence
@@ -28,15 +27,12 @@ from onnxbench.reducers.flatten import flatten, openings
 from onnxbench.reducers.journal import Journal
 from onnxbench.reducers.localize import Localizer, Suspicion
 from onnxbench.reducers.oracle import BudgetSpent, Oracle
+from onnxbench.reducers.patience import impatient, patience, third
 from onnxbench.reducers.prove import Proof
 from onnxbench.reducers.request import Request
+from onnxbench.reducers.stretches import Stretches, in_stretches
 from onnxbench.reducers.unroll import rounds
-from onnxbench.runtimes.base import Limits
 
-#: A candidate of a hanging model waits this share of the timeout, at least so many seconds; the confirmation waits it all.
-_HANG_SHARE, _HANG_S = 1 / 12, 2.0
-#: Another candidate waits so many times what the original took to fail, and at least so many seconds: machines have bad moments.
-_PATIENCE, _PATIENCE_S = 10, 10.0
 #: `If` inside `If`, functions inside functions: levels that are opened.
 _LEVELS = 16
 #: Functions and branches that are opened one by one, at most, before one is opened and all are tried again.
@@ -190,9 +186,9 @@ class Search:
             proof.fault,
             proof.names,
             request.tolerance,
-            _impatient(request.limits) if proof.hangs else request.limits,
+            impatient(request.limits) if proof.hangs else request.limits,
             proof.repeats,
-            _patience(request.limits, proof),
+            patience(request.limits, proof),
             slower_than=request.slower_than or 1.0,
             hasty=proof.repeats == 1,
             journal=self.journal,
@@ -208,12 +204,22 @@ class Search:
         if self.oracle is None:
             self.oracle = self._question()
         limits = self.request.limits
-        types: Mapping[str, TypeProto] = infer(model, timeout=_third(limits), memory=limits.memory)
+        types: Mapping[str, TypeProto] = infer(model, timeout=third(limits), memory=limits.memory)
         return Engine(model, view, values, types, self.oracle, self._tell, jobs=self.request.jobs)
 
     def _record(self, engine: Engine) -> None:
+        request, runtimes = self.request, [runtime.cheap() for runtime in self.request.trusted]
+        if not (request.localize_only or request.within or self.proof.hangs) and in_stretches(
+            engine.model, engine.view, engine.types, _LIGHT, _FEW
+        ):
+            values, limits = dict(engine.values), engine.oracle.limits
+            engine.stretches = Stretches(
+                runtimes, engine.model, engine.view, engine.types, values, self.workspace, limits
+            )
+            engine.values = values
+            return
         recording = record(
-            [runtime.cheap() for runtime in self.request.trusted],
+            runtimes,
             engine.model,
             engine.view,
             engine.values,
@@ -278,6 +284,8 @@ class Search:
         if self.proof.signature.kind != "numbers":
             return [[node] for node in engine.view.by_name.get(self.proof.node, [])]
         self.request.progress("comparing each node by itself")
+        if engine.stretches is not None:
+            engine.stretches.need_all()
         found = Localizer(
             engine.oracle.suspect,
             engine.model,
@@ -313,24 +321,7 @@ def _apart(piece: Piece, original: Model) -> Model:
 
 
 def _is_light(engine: Engine) -> bool:
+    if engine.stretches is not None:
+        return False
     held = sum(value.nbytes for value in engine.values.values() if isinstance(value, np.ndarray))
     return held <= _LIGHT and len(engine.view.nodes) <= _FEW
-
-
-def _impatient(limits: Limits) -> Limits:
-    if limits.timeout is None:
-        return dataclasses.replace(limits, timeout=_HANG_S)
-    return dataclasses.replace(limits, timeout=min(limits.timeout, max(_HANG_S, limits.timeout * _HANG_SHARE)))
-
-
-def _patience(limits: Limits, proof: Proof) -> Limits | None:
-    """What the suspect is given for a candidate, which has less to do than the original; None for no less than `limits`."""
-    seconds = max(_PATIENCE_S, _PATIENCE * proof.slowest)
-    known = proof.slowest > 0 and not proof.hangs
-    if not known or (limits.timeout is not None and limits.timeout <= seconds):
-        return None
-    return dataclasses.replace(limits, timeout=seconds)
-
-
-def _third(limits: Limits) -> float | None:
-    return limits.timeout / 3 if limits.timeout is not None else None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from onnxbench import Limits, Request, find, reduce
-from onnxbench.reducers import searching
+from onnxbench.reducers import patience
 from onnxbench.reducers.prove import Proof
 from onnxbench.reducers.signature import Signature
 from onnxbench.runtimes.command import Command
@@ -18,17 +18,17 @@ from .conftest import chain
 )
 def test_a_candidate_waits_by_what_the_original_took(timeout, took, waits):
     proof = Proof(Signature("error"), slowest=took)
-    found = searching._patience(Limits(timeout, 7), proof)
+    found = patience.patience(Limits(timeout, 7), proof)
     assert found == (None if waits is None else Limits(waits, 7))
 
 
 def test_a_hang_is_waited_for_as_before():
-    assert searching._patience(Limits(60.0), Proof(Signature("timeout"), slowest=1.0)) is None
+    assert patience.patience(Limits(60.0), Proof(Signature("timeout"), slowest=1.0)) is None
 
 
 def test_candidates_that_hang_do_not_cost_the_whole_timeout_each(monkeypatch, tmp_path):
     """The original fails at once; what has no culprit in it never ends."""
-    monkeypatch.setattr(searching, "_PATIENCE_S", 0.5)
+    monkeypatch.setattr(patience, "_PATIENCE_S", 0.5)
     command = """sh -c 'grep -q Softsign "$1" && exit 3; sleep 1000' sh"""
     bundle = tmp_path / "bundle"
     request = Request(
