@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from onnx import TensorShapeProto, TypeProto
 
+from onnxbench.core.dims import runs
 from onnxbench.core.graph import GraphView
 from onnxbench.core.nearest import not_found
 from onnxbench.core.size_text import parse
@@ -88,6 +89,20 @@ def given_symbols(
             hint = f"leave out one of --dim {shlex.quote(text)}=... and --shape"
             raise UsageError("OB206", f"symbol {quote(text)} is {symbols[text]} and {size} at once", hint=hint)
     return symbols
+
+
+def refuse_unfit(
+    inputs: Mapping[str, TypeProto], shapes: Mapping[str, Sequence[int]], dims: Mapping[str, Sequence[int]]
+) -> None:
+    """Raise if inputs cannot have the sizes that the user gives, each size of a symbol in turn.
+
+    Raises:
+        NameNotFound: OB303 for an input or symbol that the model has not.
+        UsageError: OB206 if a shape does not fit its input, or a symbol is given two sizes.
+    """
+    _refuse_unknown(inputs, shapes, dims)
+    for sizes in runs(dims):
+        given_symbols(inputs, shapes, sizes)
 
 
 def names_in(texts: Iterable[str]) -> set[str]:

@@ -6,9 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from onnx import GraphProto, ModelProto, ValueInfoProto
 
+from onnxbench.core import check
 from onnxbench.core.attributes import all_graphs
+from onnxbench.core.model import Model
 from onnxbench.core.shape_rules.light import pin
 from onnxbench.core.values import tensor_type
+from onnxbench.errors import UsageError
+from onnxbench.runtimes.base import Limits
 
 
 def pin_sizes(model: ModelProto, dims: Mapping[str, int], shapes: Mapping[str, Sequence[int]]) -> None:
@@ -27,6 +31,26 @@ def pin_sizes(model: ModelProto, dims: Mapping[str, int], shapes: Mapping[str, S
             for dim in kind.shape.dim:
                 if dim.dim_param in sizes:
                     dim.dim_value = sizes[dim.dim_param]
+
+
+def refuse_contradictions(model: Model, pinned: Model, seconds: float | None, limits: Limits) -> None:
+    """Raise if sizes make an invalid model of a valid one: a Concat of parts that no longer fit, a window too large.
+
+    Args:
+        model: before its sizes were pinned.
+        pinned: with them.
+        seconds: for each check.
+        limits: for the memory of one.
+
+    Raises:
+        UsageError: OB206.
+    """
+    fault = check.full_fault(pinned, timeout=seconds, memory=limits.memory)
+    if fault is None or check.full_fault(model, timeout=seconds, memory=limits.memory) is not None:
+        return
+    words = " ".join(fault.split())[:300]
+    hint = f"onnxbench inspect {model.label} with the same --shape and --dim shows the sizes that follow"
+    raise UsageError("OB206", f"{model.label} cannot have the sizes that --pin would write into it: {words}", hint=hint)
 
 
 def _declared(graph: GraphProto) -> Iterator[ValueInfoProto]:
