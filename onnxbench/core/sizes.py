@@ -117,6 +117,14 @@ def dims_in(value_type: TypeProto) -> Sequence[TensorShapeProto.Dimension] | Non
     return tensor.shape.dim if tensor is not None and tensor.HasField("shape") else None
 
 
+def lone_shape(value_type: TypeProto) -> Shape:
+    """The shape of a loop's round number or condition: a scalar, or the tensor of one element that some exporters declare.
+
+    ONNX Runtime gives the body what it declares, whatever shapes the trip count and the first condition have.
+    """
+    return (1,) * len(dims_in(value_type) or ())
+
+
 def _refuse_unknown(inputs: Mapping[str, TypeProto], shapes: Mapping[str, object], dims: Mapping[str, object]) -> None:
     for name in shapes:
         if name not in inputs:

@@ -8,6 +8,7 @@ import numpy as np
 from onnx import GraphProto, NodeProto, ValueInfoProto, helper
 
 from onnxbench.core.attributes import subgraphs
+from onnxbench.core.sizes import lone_shape
 from onnxbench.folding import stored
 from onnxbench.folding.changes import Changes
 from onnxbench.folding.constancy import refers
@@ -55,9 +56,10 @@ def _branch(body: GraphProto, carried: Sequence[str], opset: int, taken: set[str
     branch = GraphProto()
     branch.CopyFrom(body)
     del branch.input[:], branch.output[:], branch.node[:]
-    iteration, condition, *names = (value.name for value in body.input)
-    branch.node.append(stored.node(stored.tensor(np.asarray(0, np.int64), ""), iteration))
-    branch.node.append(stored.node(stored.tensor(np.asarray(True), ""), condition))
+    iteration, condition, *states = body.input
+    names = (value.name for value in states)
+    branch.node.append(_first(iteration, 0, np.int64))
+    branch.node.append(_first(condition, 1, np.bool_))
     branch.node.extend(
         helper.make_node("Identity", [source], [name]) for source, name in zip(carried, names, strict=True)
     )
@@ -69,6 +71,10 @@ def _branch(body: GraphProto, carried: Sequence[str], opset: int, taken: set[str
         branch.node.extend(made if is_carried else _unsqueeze(output.name, name, opset))
         branch.output.append(ValueInfoProto(name=name))
     return branch
+
+
+def _first(declared: ValueInfoProto, value: int, dtype: type[np.generic]) -> NodeProto:
+    return stored.node(stored.tensor(np.full(lone_shape(declared.type), value, dtype), ""), declared.name)
 
 
 def _unsqueeze(source: str, target: str, opset: int) -> list[NodeProto]:
