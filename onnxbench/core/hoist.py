@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from onnx import GraphProto, NodeProto, helper
+from onnx import GraphProto, NodeProto, TensorShapeProto, ValueInfoProto, helper
 
 from onnxbench.core.attributes import subgraphs
+from onnxbench.core.sizes import dims_in
 
 
 def hoist(graph: GraphProto, taken: Mapping[str, bool], *, avoid: Iterable[str] = ()) -> bool:
@@ -62,13 +63,28 @@ def _branch_nodes(graph: GraphProto, node: NodeProto, truth: bool, names: _Names
     for sparse in branch.sparse_initializer:
         graph.sparse_initializer.add().CopyFrom(sparse)
         graph.sparse_initializer[-1].values.name = mapping[sparse.values.name]
-    declared = {value.name for value in (*graph.output, *graph.value_info)}
-    for value in branch.value_info:
-        if mapping.get(value.name, value.name) not in declared:
-            graph.value_info.add().CopyFrom(value)
-            graph.value_info[-1].name = mapping.get(value.name, value.name)
+    _declare(graph, branch, mapping)
     nodes = [renamed(inner, mapping) for inner in branch.node]
     return nodes + [helper.make_node("Identity", [mapping.get(source, source)], [ours]) for source, ours in passed_on]
+
+
+def _declare(graph: GraphProto, branch: GraphProto, mapping: Mapping[str, str]) -> None:
+    """Declare what the branch declares, without names of sizes that the graph has too: each graph has its own."""
+    declared = {value.name for value in (*graph.output, *graph.value_info)}
+    taken = {dim.dim_param for value in (*graph.input, *graph.output, *graph.value_info) for dim in _dims(value)}
+    for value in branch.value_info:
+        name = mapping.get(value.name, value.name)
+        if name not in declared:
+            made = graph.value_info.add()
+            made.CopyFrom(value)
+            made.name = name
+            for dim in _dims(made):
+                if dim.dim_param in taken:
+                    dim.ClearField("dim_param")
+
+
+def _dims(value: ValueInfoProto) -> Iterable[TensorShapeProto.Dimension]:
+    return dims_in(value.type) or ()
 
 
 def _without(branch: GraphProto, outer: Iterable[str], names: _Names) -> GraphProto:

@@ -17,6 +17,7 @@ from onnxbench.core.slimming import fatten, slim
 from onnxbench.core.subgraph import Piece, carve
 from onnxbench.extracting.choosing import Cut, captured_constants, choose
 from onnxbench.extracting.finding import chain
+from onnxbench.extracting.naming import part_sizes
 from onnxbench.extracting.ports import ports
 from onnxbench.extracting.recorder import Feeds, Recorder
 from onnxbench.extracting.report import Extraction
@@ -67,6 +68,7 @@ def extract_model(model: Model, request: ExtractRequest, feeds: Callable[[Model]
     typing.of_inputs([name for name in cut.border if name not in known and _is_input(cut, name, cuts)])
     piece = carve(source, cut.view, cut.nodes, known, types=typing.found, outputs=cut.outputs, cuts=cuts, static=False)
     typed = typing.of_outputs(piece)
+    part_sizes(piece.model.proto.graph, cut.view)
     _keep_notes(piece, cut)
     made = dataclasses.replace(piece.model, path=model.path, label=model.label)
     fault = refuse_faults(source, made, request, typed=typed)
