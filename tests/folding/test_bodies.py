@@ -267,3 +267,30 @@ def test_pinning_a_size_leaves_what_a_body_calls_alike():
     folded, report = fold(GROWING, pin=True, dims={"N": 3})
     assert report.state == "verified"
     assert_same(model_of(GROWING), folded, {"x": random(3)})
+
+
+@pytest.mark.parametrize("version", ["3, 11", "10, 21"])
+@pytest.mark.parametrize("around", ["k = Constant<value = float[2] {1, 2}>()", "k = Add(w, w)"])
+def test_what_a_branch_makes_of_constants_around_it_is_folded_at_once(version, around):
+    ir, opset = version.split(", ")
+    source = model_of(
+        f"""<ir_version: {ir}, opset_import: ["": {opset}]>
+        g (float[2] x, bool p{", float[2] w" if ir == "3" else ""}) => (float[2] y) <float[2] w = {{1, 2}}> {{ {around}
+        y = If(p) <then_branch = a () => (float[2] t) {{ d = Mul(k, k) t = Add(x, d) }},
+                   else_branch = b () => (float[2] u) {{ u = Identity(k) }}> }}"""
+    )
+    folded = judged(source, *({**X, "p": np.array(truth)} for truth in (True, False)))
+    assert "Mul" not in all_ops(folded)
+    assert "Identity" not in all_ops(folded)
+
+
+def test_what_a_branch_of_a_function_makes_of_constants_around_it_is_folded():
+    source = model_of(
+        """<ir_version: 10, opset_import: ["": 21, "local": 1]>
+        g (float[2] x, bool p) => (float[2] y) { y = local.f(x, p) }
+        <domain: "local", opset_import: ["": 21]> f (x, p) => (y) { k = Constant<value = float[2] {1, 2}>()
+        y = If(p) <then_branch = a () => (float[2] t) { d = Mul(k, k) t = Add(x, d) },
+                   else_branch = b () => (float[2] u) { u = Neg(x) }> }"""
+    )
+    folded = judged(source, *({**X, "p": np.array(truth)} for truth in (True, False)))
+    assert "Mul" not in all_ops(folded)

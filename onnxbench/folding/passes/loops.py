@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from onnx import GraphProto, NodeProto, ValueInfoProto, helper
+from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from onnxbench.core.attributes import subgraphs
 from onnxbench.core.sizes import lone_shape
@@ -34,7 +34,9 @@ def loops(changes: Changes) -> None:
             continue  # Identity takes sequences only from opset 14 on
         taken = scope.names_in_use()
         truth = f"{node.outputs[0]}_once"
-        if truth in taken:
+        if truth in taken or not all(
+            scope.can_hold(truth, element) for element in (TensorProto.INT64, TensorProto.BOOL)
+        ):
             continue
         branch = _branch(body, carried, scope.opset(), taken)
         opened = helper.make_node("If", [truth], node.proto.output, name=node.proto.name)
