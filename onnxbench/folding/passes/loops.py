@@ -12,6 +12,7 @@ from onnxbench.core.sizes import lone_shape
 from onnxbench.folding import stored
 from onnxbench.folding.changes import Changes
 from onnxbench.folding.constancy import refers
+from onnxbench.folding.naming import free_name
 from onnxbench.folding.passes import fold_pass
 from onnxbench.folding.scope import Scope, is_default_domain
 
@@ -67,10 +68,10 @@ def _branch(body: GraphProto, carried: Sequence[str], opset: int, taken: set[str
     )
     branch.node.extend(body.node)
     for place, output in enumerate(body.output[1:]):
-        name = _free(output.name, taken)  # one value may be returned twice, and an outer one handed on as it is
+        name = free_name(output.name, taken)  # one value may be returned twice, and an outer one handed on as it is
         is_carried = place < len(carried)
         made = [helper.make_node("Identity", [output.name], [name])]
-        branch.node.extend(made if is_carried else _unsqueeze(output.name, name, opset))
+        branch.node.extend(made if is_carried else _unsqueeze(output.name, name, opset, taken))
         branch.output.append(ValueInfoProto(name=name))
     return branch
 
@@ -79,16 +80,9 @@ def _first(declared: ValueInfoProto, value: int, dtype: type[np.generic]) -> Nod
     return stored.node(stored.tensor(np.full(lone_shape(declared.type), value, dtype), ""), declared.name)
 
 
-def _unsqueeze(source: str, target: str, opset: int) -> list[NodeProto]:
+def _unsqueeze(source: str, target: str, opset: int, taken: set[str]) -> list[NodeProto]:
     if opset < 13:
         return [helper.make_node("Unsqueeze", [source], [target], axes=[0])]
-    axes = stored.node(stored.tensor(np.asarray([0], np.int64), ""), f"{target}_axes")
-    return [axes, helper.make_node("Unsqueeze", [source, f"{target}_axes"], [target])]
-
-
-def _free(stem: str, taken: set[str]) -> str:
-    number = 2
-    while f"{stem}_{number}" in taken or f"{stem}_{number}_axes" in taken:
-        number += 1
-    taken.add(f"{stem}_{number}")
-    return f"{stem}_{number}"
+    axes = free_name(f"{target}_axes", taken)
+    held = stored.node(stored.tensor(np.asarray([0], np.int64), ""), axes)
+    return [held, helper.make_node("Unsqueeze", [source, axes], [target])]
