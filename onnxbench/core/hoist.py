@@ -105,8 +105,7 @@ def _rename_everywhere(graph: GraphProto, mapping: Mapping[str, str]) -> None:
     for sparse in graph.sparse_initializer:
         sparse.values.name = mapping.get(sparse.values.name, sparse.values.name)
     for node in graph.node:
-        node.input[:] = [mapping.get(name, name) for name in node.input]
-        node.output[:] = [mapping.get(name, name) for name in node.output]
+        _rename_own(node, mapping)
         for _, body in subgraphs(node):
             _rename_everywhere(body, mapping)
 
@@ -119,9 +118,17 @@ def renamed(node: NodeProto, mapping: Mapping[str, str]) -> NodeProto:
     return copy
 
 
-def _rename_in_place(node: NodeProto, mapping: Mapping[str, str]) -> None:
+def _rename_own(node: NodeProto, mapping: Mapping[str, str]) -> None:
+    """What a node itself says of values: its inputs and outputs, and over which devices they are spread."""
     node.input[:] = [mapping.get(name, name) for name in node.input]
     node.output[:] = [mapping.get(name, name) for name in node.output]
+    for configuration in node.device_configurations:
+        for spec in configuration.sharding_spec:
+            spec.tensor_name = mapping.get(spec.tensor_name, spec.tensor_name)
+
+
+def _rename_in_place(node: NodeProto, mapping: Mapping[str, str]) -> None:
+    _rename_own(node, mapping)
     for _, body in subgraphs(node):
         own = set(defined_names(body))
         inner = {name: to for name, to in mapping.items() if name not in own}

@@ -23,6 +23,7 @@ from onnxbench.folding import stored
 from onnxbench.folding.constancy import constants_of
 from onnxbench.folding.options import FoldOptions
 from onnxbench.folding.stored import tensor_of
+from onnxbench.folding.training import trained_names
 
 #: Elements up to which the value of a constant is looked at by passes that are about sizes and conditions.
 _FEW = 4096
@@ -59,7 +60,9 @@ class Scope:
 
     @cached_property
     def outputs(self) -> frozenset[str]:
-        return frozenset(self.view.outputs)
+        """What somebody outside reads by name: a node has to make it, unless it is stored already."""
+        is_main = self.view.parent is None and self.function is None
+        return frozenset(self.view.outputs) | (trained_names(self.model.proto) if is_main else frozenset())
 
     @cached_property
     def shapes(self) -> Shapes:
