@@ -140,6 +140,8 @@ def _pin(kind: TypeProto, shape: Sequence[int]) -> None:
 
 def without_inner_names(model: ModelProto) -> ModelProto:
     """A copy whose bodies name no sizes: onnx's inference takes their names for those of the graph around them."""
+    if len(list(_graphs(model.graph))) == 1:
+        return model
     made = ModelProto()
     made.CopyFrom(model)
     for graph in list(_graphs(made.graph))[1:]:

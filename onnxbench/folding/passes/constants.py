@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -163,11 +164,17 @@ class _Plan:
 
     def _waits(self, name: str) -> bool:
         """Whether it takes a value that the graphs around this one are about to store, in time for the next round."""
+        untold = self._untold
+        return bool(untold) and any(read in untold for node in self._cone_of([name]) for read in node.inputs)
+
+    @cached_property
+    def _untold(self) -> set[str]:
+        """What the nodes read of graphs around this one that is not stored there."""
         view = self.scope.view
         if view.parent is None or view.isolated:
-            return False
-        read = {name for node in self._cone_of([name]) for name in node.inputs if name and not view.defines(name)}
-        return any(holder(view.parent, name) is None for name in read)
+            return set()
+        read = {name for node in self.nodes for name in node.inputs if name and not view.defines(name)}
+        return {name for name in read if holder(view.parent, name) is None}
 
     def _is_worth(self, name: str, value: Value) -> bool:
         if not isinstance(value, np.ndarray) or not self.scope.can_hold(name, element_type(value.dtype)):
