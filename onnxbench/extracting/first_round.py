@@ -13,7 +13,6 @@ from onnxbench.core.graph import GraphView, Node, plain_domain
 from onnxbench.core.model import Model
 from onnxbench.core.sizes import lone_shape
 from onnxbench.core.values import Value
-from onnxbench.extracting.finding import chain
 
 Values = Mapping[str, Value]
 
@@ -50,7 +49,7 @@ def first_round(model: Model, view: GraphView, node: Node, known: Values) -> dic
 
 
 def _holder(view: GraphView, name: str) -> GraphView | None:
-    return next((scope for scope in chain(view) if name in scope.initializers), None)
+    return next((scope for scope in view.outward() if name in scope.initializers), None)
 
 
 def _value(model: Model, view: GraphView, name: str, known: Values) -> Value:

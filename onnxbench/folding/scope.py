@@ -165,15 +165,13 @@ def is_constant(node: NodeProto) -> bool:
 
 def holder(view: GraphView, name: str) -> TensorProto | SparseTensorProto | None:
     """The initializer or Constant that holds a value, of the graph or one around it; None if it is computed."""
-    scope: GraphView | None = view
-    while scope is not None:
+    for scope in view.outward():
         held = scope.initializers.get(name) or scope.sparse.get(name)
         if held is not None:
             return held
         if name in scope.producer:
             proto = scope.producer[name].proto
             return tensor_of(proto) if is_constant(proto) else None
-        scope = None if scope.isolated else scope.parent
     return None
 
 
