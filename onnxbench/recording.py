@@ -124,12 +124,7 @@ class _Recorder:
     def _is_known(self, name: str) -> bool:
         if name in self.result.values:
             return True
-        scope: GraphView | None = self.view
-        while scope is not None:
-            if name in scope.initializers or name in scope.sparse:
-                return True
-            scope = None if scope.isolated else scope.parent
-        return False
+        return any(name in scope.initializers or name in scope.sparse for scope in self.view.outward())
 
     def _try(self, runtime: Runtime, nodes: Sequence[Node]) -> str | None:
         """Record the nodes in one session; a reason if it fails."""

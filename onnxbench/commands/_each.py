@@ -59,18 +59,24 @@ def each(
             report = work(job)
         except BenchError as error:
             worst = max(worst, error.exit_code)
-            rows.append({"model": job.source, "error": error.to_dict()})
+            rows.append({"model": escape(job.source), "error": error.to_dict()})
             if not json:
                 hint = f"\n  hint: {escape(error.hint)}" if error.hint else ""
-                typer.echo(f"error[{error.code}]: {escape(job.source)}: {escape(error.message)}{hint}", err=True)
+                typer.echo(f"error[{error.code}]: {escape(_at(job.source, error.message))}{hint}", err=True)
             continue
         worst = max(worst, report.exit_code)
-        rows.append(report.to_dict())
+        rows.append({**report.to_dict(), "model": escape(job.source)})  # models of two folders may have one name
         if not json:
             show(report)
     if json:
         typer.echo(_dump({"schema": schema, "models": rows}))
     return worst
+
+
+def _at(source: str, message: str) -> str:
+    """The message with the model that it is about, by its path, in front; it may name the file there already."""
+    name = Path(source).name
+    return source + message.removeprefix(name) if message.startswith(f"{name} ") else f"{source}: {message}"
 
 
 def _dump(report: dict[str, Any]) -> str:

@@ -108,7 +108,8 @@ def fold(
 
     def work(job: Target) -> Folding:
         progress.step(f"folding {job.source}")
-        feeds = _Feeds(inputs, shape, dim, range_, seed)
+        wanted = (None, None) if pin else (shape, dim)  # what is pinned, the model says by itself
+        feeds = _Feeds(inputs, *wanted, range_, seed)
         try:
             return _fold(job, asked, feeds, require_verified=require_verified, allow_lossy=allow_lossy)
         finally:
@@ -132,17 +133,25 @@ class _Feeds:
     seed: int
 
     def of(self, model: Model) -> Iterable[Feeds]:
-        """Inputs for each run of a model."""
+        """Inputs for each run of a model.
+
+        Raises:
+            NameNotFound: OB303 for an input or symbol that the model has not.
+            UsageError: OB206 for sizes that do not fit it: made-up inputs of other sizes would verify something else.
+        """
         from onnxbench.commands import _parse
         from onnxbench.core.dims import parse_dims, parse_ranges, parse_shapes
+        from onnxbench.core.feeds import refuse_misfits
         from onnxbench.core.graph import GraphView
         from onnxbench.verify import feed_sets
 
+        view = GraphView(model.proto, model.proto.graph)
         if self.inputs is not None:
-            view = GraphView(model.proto, model.proto.graph)
             return [_parse.feeds(view, self.inputs, self.shape, self.dim, self.range, self.seed)]
         shapes, dims = parse_shapes(self.shape or []), parse_dims(self.dim or [])
-        return feed_sets(model, shapes=shapes, dims=dims, ranges=parse_ranges(self.range or []), seed=self.seed)
+        ranges = parse_ranges(self.range or [])
+        refuse_misfits(view, shapes, dims, ranges)
+        return feed_sets(model, shapes=shapes, dims=dims, ranges=ranges, seed=self.seed)
 
 
 def _asked(

@@ -113,12 +113,7 @@ def bring_in(
 
 def home_of(view: GraphView, name: str) -> GraphView | None:
     """The view that defines a value: this one, or one that a body can see out to."""
-    scope: GraphView | None = view
-    while scope is not None:
-        if scope.defines(name):
-            return scope
-        scope = None if scope.isolated else scope.parent
-    return None
+    return next((scope for scope in view.outward() if scope.defines(name)), None)
 
 
 def _copy_initializer(border: Border, home: GraphView, name: str, known: Mapping[str, Value]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 from onnx import TypeProto
@@ -14,11 +14,11 @@ from onnxbench.core.graph import GraphView
 from onnxbench.core.index_ranges import index_ranges, within
 from onnxbench.core.index_roles import Bound
 from onnxbench.core.nearest import not_found
-from onnxbench.core.sizes import Shape, choose_sizes, fed_inputs
+from onnxbench.core.sizes import Shape, choose_sizes, fed_inputs, refuse_unfit
 from onnxbench.core.values import Array, Dtype, Value, dtype_in, dtype_name, integer_limits, is_float, is_integer
 from onnxbench.errors import UsageError, quote
 
-__all__ = ["fed_inputs", "generate"]
+__all__ = ["fed_inputs", "generate", "refuse_misfits"]
 
 _LARGEST = 2 << 30  # bytes of one input: a test data set, which is protobuf, holds no more
 _ELEMENTS = 2  # of a sequence
@@ -46,9 +46,7 @@ def generate(
     ranges = ranges or {}
     first = {name: size if isinstance(size, int) else size[0] for name, size in (dims or {}).items()}
     sizes = choose_sizes(view, shapes or {}, first)
-    for name in ranges:
-        if name not in sizes.shapes:
-            raise not_found("input", name, sizes.shapes)
+    _refuse_unknown(ranges, sizes.shapes)
     bounds = index_ranges(view, sizes)
     made: dict[str, Value] = {}
     for name, value_type in fed_inputs(view).items():
@@ -61,6 +59,29 @@ def generate(
             bound = Bound(0, 10)
         made[name] = _value(rng, value_type, dtype, sizes.shapes[name], bound)
     return made
+
+
+def refuse_misfits(
+    view: GraphView,
+    shapes: Mapping[str, Sequence[int]],
+    dims: Mapping[str, Sequence[int]],
+    ranges: Mapping[str, tuple[float, float]],
+) -> None:
+    """Raise if what the user says of inputs cannot be meant for this model; nothing is generated.
+
+    Raises:
+        NameNotFound: OB303 for an input or symbol that the model has not.
+        UsageError: OB206 if a shape does not fit its input, or a symbol is given two sizes.
+    """
+    inputs = fed_inputs(view)
+    refuse_unfit(inputs, shapes, dims)
+    _refuse_unknown(ranges, inputs)
+
+
+def _refuse_unknown(ranges: Iterable[str], inputs: Collection[str]) -> None:
+    for name in ranges:
+        if name not in inputs:
+            raise not_found("input", name, inputs)
 
 
 def _drawable(name: str, value_type: TypeProto, shape: Shape) -> Dtype:

@@ -122,6 +122,13 @@ class GraphView:
                 pending.extend(self.producer[name] for name in node.inputs if name in self.producer)
         return [node for node in self.order if node.index in wanted]
 
+    def outward(self) -> Iterator[GraphView]:
+        """This graph and those around it, innermost first; a function sees nothing of its caller."""
+        scope: GraphView | None = self
+        while scope is not None:
+            yield scope
+            scope = None if scope.isolated else scope.parent
+
     def is_overridable(self, name: str) -> bool:
         """Whether the value is an initializer that a caller may replace: a graph input too, from IR version 4 on."""
         return name in self.initializers and name in self.inputs and self.model.ir_version >= 4

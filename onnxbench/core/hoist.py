@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from onnx import GraphProto, NodeProto, helper
+from onnx import GraphProto, NodeProto, TensorShapeProto, ValueInfoProto, helper
 
 from onnxbench.core.attributes import subgraphs
+from onnxbench.core.sizes import dims_in
 
 
 def hoist(graph: GraphProto, taken: Mapping[str, bool], *, avoid: Iterable[str] = ()) -> bool:
@@ -62,13 +63,28 @@ def _branch_nodes(graph: GraphProto, node: NodeProto, truth: bool, names: _Names
     for sparse in branch.sparse_initializer:
         graph.sparse_initializer.add().CopyFrom(sparse)
         graph.sparse_initializer[-1].values.name = mapping[sparse.values.name]
-    declared = {value.name for value in (*graph.output, *graph.value_info)}
-    for value in branch.value_info:
-        if mapping.get(value.name, value.name) not in declared:
-            graph.value_info.add().CopyFrom(value)
-            graph.value_info[-1].name = mapping.get(value.name, value.name)
+    _declare(graph, branch, mapping)
     nodes = [renamed(inner, mapping) for inner in branch.node]
     return nodes + [helper.make_node("Identity", [mapping.get(source, source)], [ours]) for source, ours in passed_on]
+
+
+def _declare(graph: GraphProto, branch: GraphProto, mapping: Mapping[str, str]) -> None:
+    """Declare what the branch declares, without names of sizes that the graph has too: each graph has its own."""
+    declared = {value.name for value in (*graph.output, *graph.value_info)}
+    taken = {dim.dim_param for value in (*graph.input, *graph.output, *graph.value_info) for dim in _dims(value)}
+    for value in branch.value_info:
+        name = mapping.get(value.name, value.name)
+        if name not in declared:
+            made = graph.value_info.add()
+            made.CopyFrom(value)
+            made.name = name
+            for dim in _dims(made):
+                if dim.dim_param in taken:
+                    dim.ClearField("dim_param")
+
+
+def _dims(value: ValueInfoProto) -> Iterable[TensorShapeProto.Dimension]:
+    return dims_in(value.type) or ()
 
 
 def _without(branch: GraphProto, outer: Iterable[str], names: _Names) -> GraphProto:
@@ -89,8 +105,7 @@ def _rename_everywhere(graph: GraphProto, mapping: Mapping[str, str]) -> None:
     for sparse in graph.sparse_initializer:
         sparse.values.name = mapping.get(sparse.values.name, sparse.values.name)
     for node in graph.node:
-        node.input[:] = [mapping.get(name, name) for name in node.input]
-        node.output[:] = [mapping.get(name, name) for name in node.output]
+        _rename_own(node, mapping)
         for _, body in subgraphs(node):
             _rename_everywhere(body, mapping)
 
@@ -103,9 +118,17 @@ def renamed(node: NodeProto, mapping: Mapping[str, str]) -> NodeProto:
     return copy
 
 
-def _rename_in_place(node: NodeProto, mapping: Mapping[str, str]) -> None:
+def _rename_own(node: NodeProto, mapping: Mapping[str, str]) -> None:
+    """What a node itself says of values: its inputs and outputs, and over which devices they are spread."""
     node.input[:] = [mapping.get(name, name) for name in node.input]
     node.output[:] = [mapping.get(name, name) for name in node.output]
+    for configuration in node.device_configurations:
+        for spec in configuration.sharding_spec:
+            spec.tensor_name = mapping.get(spec.tensor_name, spec.tensor_name)
+
+
+def _rename_in_place(node: NodeProto, mapping: Mapping[str, str]) -> None:
+    _rename_own(node, mapping)
     for _, body in subgraphs(node):
         own = set(defined_names(body))
         inner = {name: to for name, to in mapping.items() if name not in own}

@@ -20,6 +20,9 @@ from onnxbench.errors import NameNotFound, UsageError, quote
 
 T = TypeVar("T")
 
+#: Operators that a hint lists.
+_SOME = 12
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -198,8 +201,17 @@ def _holds(graph: GraphProto, name: str) -> bool:
 
 
 def _nothing(view: GraphView, text: str) -> NameNotFound:
-    operators = sorted({f"op={node.proto.op_type}" for node in view.nodes})
-    close = nearest(text, operators if "op=" in text else _known(view, "name"))
-    return NameNotFound(
-        "OB303", f"nothing in the model is {quote(text)}", hint=f"did you mean {quote(close)}?" if close else ""
-    )
+    asked = re.search(r"\bop=\"?([^\s\",()]+)", text)
+    hint = _operators_hint(view, asked[1]) if asked else ""
+    if not asked and (close := nearest(text, _known(view, "name"))):
+        hint = f"did you mean {quote(close)}?"
+    return NameNotFound("OB303", f"nothing in the model is {quote(text)}", hint=hint)
+
+
+def _operators_hint(view: GraphView, asked: str) -> str:
+    operators = sorted({node.proto.op_type for node in view.nodes})
+    close = nearest(asked.rpartition("::")[2], operators)
+    if close is not None:
+        return f"did you mean {quote(f'op={close}')}?"
+    more = ", ..." if len(operators) > _SOME else ""
+    return f"its operators are {', '.join(map(quote, operators[:_SOME]))}{more}" if operators else ""

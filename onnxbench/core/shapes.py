@@ -21,8 +21,8 @@ from onnxbench import isolate
 from onnxbench.core.attributes import subgraphs
 from onnxbench.core.graph import GraphView, Node
 from onnxbench.core.model import Model
-from onnxbench.core.shape_rules.facts import BOOL, Dims, Fact, is_whole, join, to_type
-from onnxbench.core.shape_rules.light import declared_texts, lighten, pin
+from onnxbench.core.shape_rules.facts import BOOL, Dim, Dims, Fact, is_whole, join, to_type
+from onnxbench.core.shape_rules.light import declared_texts, lighten, pin, without_inner_names
 from onnxbench.core.shape_rules.making import stored
 from onnxbench.core.shape_rules.merging import read_type
 from onnxbench.core.shape_rules.symbols import Path, Symbols
@@ -172,7 +172,8 @@ def propagate(
         return _declared(light, values, f"only what the file declares: {_reason(result)}")
     answer = result.value
     if answer[-1]:
-        whole = isolate.call_light(run_inference, (serialized,), timeout=_half(left()), memory=memory)
+        outer = without_inner_names(light).SerializeToString()
+        whole = isolate.call_light(run_inference, (outer,), timeout=_half(left()), memory=memory)
         if isinstance(whole, isolate.Ok):
             again = isolate.call_light(run_walk, (*arguments, not note, whole.value), timeout=left(), memory=memory)
             answer = again.value if isinstance(again, isolate.Ok) else answer
@@ -260,7 +261,8 @@ def _declared(model: ModelProto, values: Mapping[str, int], note: str) -> Shapes
     facts: dict[Path, dict[str, Fact]] = {}
 
     def add(view: GraphView, path: Path) -> None:
-        facts[path] = {name: read_type(kind, symbols.read) for name, kind in view.types.items()}
+        read = symbols.read if not path else _nothing  # a name of the main graph may be another size in a body
+        facts[path] = {name: read_type(kind, read) for name, kind in view.types.items()}
         for name, proto in view.initializers.items():
             facts[path].setdefault(name, stored(proto))
         for node in view.nodes:
@@ -269,6 +271,10 @@ def _declared(model: ModelProto, values: Mapping[str, int], note: str) -> Shapes
 
     add(_main(model), ())
     return Shapes(note=note, _facts=facts)
+
+
+def _nothing(_: str) -> Dim:
+    return None
 
 
 def _path(view: GraphView) -> Path:

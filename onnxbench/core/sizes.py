@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from onnx import TensorShapeProto, TypeProto
 
+from onnxbench.core.dims import runs
 from onnxbench.core.graph import GraphView
 from onnxbench.core.nearest import not_found
 from onnxbench.core.size_text import parse
@@ -90,6 +91,20 @@ def given_symbols(
     return symbols
 
 
+def refuse_unfit(
+    inputs: Mapping[str, TypeProto], shapes: Mapping[str, Sequence[int]], dims: Mapping[str, Sequence[int]]
+) -> None:
+    """Raise if inputs cannot have the sizes that the user gives, each size of a symbol in turn.
+
+    Raises:
+        NameNotFound: OB303 for an input or symbol that the model has not.
+        UsageError: OB206 if a shape does not fit its input, or a symbol is given two sizes.
+    """
+    _refuse_unknown(inputs, shapes, dims)
+    for sizes in runs(dims):
+        given_symbols(inputs, shapes, sizes)
+
+
 def names_in(texts: Iterable[str]) -> set[str]:
     """Symbols: each text whole, and those within expressions."""
     known = set(texts)
@@ -100,6 +115,14 @@ def dims_in(value_type: TypeProto) -> Sequence[TensorShapeProto.Dimension] | Non
     """The dims that a type declares, those of the elements for a sequence; None if it declares no rank."""
     tensor = tensor_type(value_type)
     return tensor.shape.dim if tensor is not None and tensor.HasField("shape") else None
+
+
+def lone_shape(value_type: TypeProto) -> Shape:
+    """The shape of a loop's round number or condition: a scalar, or the tensor of one element that some exporters declare.
+
+    ONNX Runtime gives the body what it declares, whatever shapes the trip count and the first condition have.
+    """
+    return (1,) * len(dims_in(value_type) or ())
 
 
 def _refuse_unknown(inputs: Mapping[str, TypeProto], shapes: Mapping[str, object], dims: Mapping[str, object]) -> None:

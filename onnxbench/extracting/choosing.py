@@ -16,7 +16,7 @@ from onnxbench.core.select import Selection, select
 from onnxbench.core.values import Value, with_str
 from onnxbench.core.weights import array
 from onnxbench.errors import AnswerIsNo, quote
-from onnxbench.extracting.finding import chain, ends_of, graph_of, select_outward
+from onnxbench.extracting.finding import ends_of, graph_of, select_outward
 from onnxbench.extracting.request import ExtractRequest
 from onnxbench.extracting.tracing import leaving, neighbourhood, reached, trace, with_constants
 
@@ -129,7 +129,7 @@ def _read(view: GraphView, nodes: Iterable[Node]) -> list[str]:
     """What nodes read that is not stored or computed from what is stored."""
     fixed = view.constants
     read = dict.fromkeys(name for node in nodes for name in node.inputs if name)
-    return [name for name in read if name not in fixed and not any(name in v.initializers for v in chain(view))]
+    return [name for name in read if name not in fixed and not any(name in v.initializers for v in view.outward())]
 
 
 def _is_open(model: Model, view: GraphView, name: str) -> bool:

@@ -16,7 +16,7 @@ from onnxbench.core.model import Model
 from onnxbench.core.slimming import fatten, slim
 from onnxbench.core.subgraph import Piece, carve
 from onnxbench.extracting.choosing import Cut, captured_constants, choose
-from onnxbench.extracting.finding import chain
+from onnxbench.extracting.naming import part_sizes
 from onnxbench.extracting.ports import ports
 from onnxbench.extracting.recorder import Feeds, Recorder
 from onnxbench.extracting.report import Extraction
@@ -67,6 +67,7 @@ def extract_model(model: Model, request: ExtractRequest, feeds: Callable[[Model]
     typing.of_inputs([name for name in cut.border if name not in known and _is_input(cut, name, cuts)])
     piece = carve(source, cut.view, cut.nodes, known, types=typing.found, outputs=cut.outputs, cuts=cuts, static=False)
     typed = typing.of_outputs(piece)
+    part_sizes(piece.model.proto.graph, cut.view)
     _keep_notes(piece, cut)
     made = dataclasses.replace(piece.model, path=model.path, label=model.label)
     fault = refuse_faults(source, made, request, typed=typed)
@@ -153,13 +154,13 @@ def _cuts(cut: Cut, request: ExtractRequest) -> dict[str, How]:
 def _is_input(cut: Cut, name: str, cuts: Mapping[str, How]) -> bool:
     if name in cuts:
         return True
-    return not any(name in scope.initializers or name in scope.sparse for scope in chain(cut.view))
+    return not any(name in scope.initializers or name in scope.sparse for scope in cut.view.outward())
 
 
 def _keep_notes(piece: Piece, cut: Cut) -> None:
     """Keep what the file says of inputs and outputs besides their types."""
     noted: dict[str, ValueInfoProto] = {}
-    for scope in chain(cut.view):
+    for scope in cut.view.outward():
         for value in (*scope.graph.value_info, *scope.graph.output, *scope.graph.input):
             if value.doc_string or len(value.metadata_props):
                 noted.setdefault(value.name, value)

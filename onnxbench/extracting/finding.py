@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from onnxbench.core.graph import GraphView
@@ -35,7 +35,7 @@ def select_outward(view: GraphView, text: str, main: GraphView) -> Selection:
         NameNotFound: OB303 if nothing.
         AnswerIsNo: OB102 for what is in another graph.
     """
-    for scope in chain(view):
+    for scope in view.outward():
         try:
             return ends_of(scope, text)
         except NameNotFound:
@@ -47,14 +47,6 @@ def select_outward(view: GraphView, text: str, main: GraphView) -> Selection:
 def ends_of(view: GraphView, text: str) -> Selection:
     """What a text selects where an end is meant: of a name that a node has too, the value."""
     return Selection([], [text]) if view.defines(text) else select(view, text)
-
-
-def chain(view: GraphView) -> Iterator[GraphView]:
-    """A graph and those around it, innermost first."""
-    scope: GraphView | None = view
-    while scope is not None:
-        yield scope
-        scope = None if scope.isolated else scope.parent
 
 
 def _home(main: GraphView, text: str) -> GraphView:
@@ -70,7 +62,7 @@ def _inside(main: GraphView, text: str, absent: NameNotFound) -> GraphView:
     from onnxbench.inspecting.places import places
 
     inside = [place for place in places(main, Shapes()) if place.view is not main and _has(place.view, text)]
-    bodies = [place for place in inside if not any(scope.isolated for scope in chain(place.view))]
+    bodies = [place for place in inside if not any(scope.isolated for scope in place.view.outward())]
     if len(bodies) == 1:
         return bodies[0].view
     if bodies:
@@ -78,7 +70,7 @@ def _inside(main: GraphView, text: str, absent: NameNotFound) -> GraphView:
             "OB303", f"{quote(text)} is in several bodies: {_words(bodies)}", hint="name what only one of them has"
         )
     if inside:
-        calls = [scope.owner for scope in chain(inside[0].view) if scope.isolated and scope.owner is not None]
+        calls = [scope.owner for scope in inside[0].view.outward() if scope.isolated and scope.owner is not None]
         hint = f"a function is cut as a whole: name its call, {calls[0].label}" if calls else ""
         raise NameNotFound("OB303", f"{quote(text)} lives inside the {inside[0].where}, not in a graph", hint=hint)
     raise absent

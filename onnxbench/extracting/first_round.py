@@ -11,9 +11,8 @@ from onnx import helper
 from onnxbench.core import weights
 from onnxbench.core.graph import GraphView, Node, plain_domain
 from onnxbench.core.model import Model
-from onnxbench.core.sizes import dims_in
+from onnxbench.core.sizes import lone_shape
 from onnxbench.core.values import Value
-from onnxbench.extracting.finding import chain
 
 Values = Mapping[str, Value]
 
@@ -50,7 +49,7 @@ def first_round(model: Model, view: GraphView, node: Node, known: Values) -> dic
 
 
 def _holder(view: GraphView, name: str) -> GraphView | None:
-    return next((scope for scope in chain(view) if name in scope.initializers), None)
+    return next((scope for scope in view.outward() if name in scope.initializers), None)
 
 
 def _value(model: Model, view: GraphView, name: str, known: Values) -> Value:
@@ -70,9 +69,7 @@ def _loop(body: GraphView, given: list[Any]) -> list[Any] | None:
 
 
 def _shaped(declared: Any, value: int, dtype: type[np.generic]) -> Value:
-    """A scalar, or the tensor of one element that some exporters declare instead."""
-    dims = dims_in(declared.type) if declared is not None else None
-    return np.full((1,) * len(dims or ()), value, dtype)
+    return np.full(lone_shape(declared.type) if declared is not None else (), value, dtype)
 
 
 def _scan(node: Node, given: list[Any]) -> list[Any] | None:

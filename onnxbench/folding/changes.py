@@ -70,8 +70,8 @@ class Changes:
         """
         source, target = node.proto.input[place], node.proto.output[0]
         source = self.renames.get(source, source)
-        if not self.may_rename(target, source):
-            return False
+        if target in self.retitled or not self.may_rename(target, source):
+            return False  # what makes an output by now stays until the next round
         if target not in self.scope.outputs:
             self.renames[target] = source
             self._shorten(target, source)

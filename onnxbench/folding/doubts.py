@@ -45,12 +45,8 @@ def is_doubted(element: int | None) -> bool:
 
 
 def _element(scope: Scope, name: str) -> int | None:
-    view: GraphView | None = scope.view
-    while view is not None:
-        if name in view.initializers:
-            return view.initializers[name].data_type
-        view = None if view.isolated else view.parent
-    return scope.element(name)
+    held = next((view.initializers[name] for view in scope.view.outward() if name in view.initializers), None)
+    return held.data_type if held is not None else scope.element(name)
 
 
 def _named_types(view: GraphView, node: NodeProto, followed: set[FunctionKey]) -> Iterator[int]:

@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from onnx import TensorProto
 
+from onnxbench.core.border import home_of
 from onnxbench.core.graph import Node
 from onnxbench.core.model import Model
 from onnxbench.core.subgraph import carve
 from onnxbench.core.values import Value, dtype_name, is_narrow
+from onnxbench.core.weights import array
 from onnxbench.errors import AnswerIsNo, BenchError
 from onnxbench.folding.doubts import doubted
-from onnxbench.folding.scope import Scope
+from onnxbench.folding.scope import Scope, holder
 from onnxbench.recording import record
 from onnxbench.runtimes.base import Limits, Runtime, Spec
 from onnxbench.runtimes.find import find
@@ -53,7 +56,7 @@ class Evaluator:
     def _together(self, runtime: Runtime, nodes: Sequence[Node], wanted: Sequence[str]) -> Outcome | None:
         scope = self._scope
         try:
-            piece = carve(scope.model, scope.view, nodes, {}, outputs=list(wanted))
+            piece = carve(scope.model, scope.view, nodes, self._around(nodes), outputs=list(wanted))
         except AnswerIsNo:
             return None
         return runtime.run(piece.model, piece.feeds, limits=scope.options.limits)
@@ -66,7 +69,7 @@ class Evaluator:
                     [_LastResort(self._runtime)],
                     scope.model,
                     scope.view,
-                    {},
+                    self._around(nodes),
                     workspace=Path(folder),
                     limits=scope.options.limits,
                     hangs=hangs,
@@ -75,6 +78,16 @@ class Evaluator:
             except BenchError:
                 return {}
             return {name: _held(known[name]) for name in wanted if name in known}
+
+    def _around(self, nodes: Sequence[Node]) -> dict[str, Value]:
+        """What these nodes of a body read of Constants around it; initializers come along by themselves."""
+        view = self._scope.view
+        if view.parent is None or view.isolated:
+            return {}
+        read = {name for node in nodes for name in node.inputs if name and not view.defines(name)}
+        homes = {name: home for name in read if (home := home_of(view, name)) is not None and name in home.producer}
+        held = {name: holder(home, name) for name, home in homes.items()}
+        return {name: array(self._scope.model, t) for name, t in held.items() if isinstance(t, TensorProto)}
 
     def _believed(self, nodes: Sequence[Node], found: Mapping[str, Value]) -> dict[str, Value]:
         doubts = doubted(self._scope, nodes)

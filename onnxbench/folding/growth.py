@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from math import prod
 
+from onnx import TensorProto
+
 from onnxbench.core.attributes import subgraphs
 from onnxbench.core.graph import GraphView, Node, free_names
 from onnxbench.core.tensors import element_bits
-from onnxbench.folding.scope import Scope, is_constant
-from onnxbench.folding.stored import tensor_of
+from onnxbench.folding.scope import Scope, holder, is_constant
 
 #: What each node that goes may cost, and how much more than its constants a result may take.
 PER_NODE, TIMES = 1024, 2
@@ -62,15 +63,8 @@ def _is_freed(view: GraphView, leaf: str, gone: set[int]) -> bool:
 
 def leaf_bytes(view: GraphView, leaf: str) -> int:
     """The bytes of a value that is stored, in the graph or one around it; 0 for any other."""
-    tensor = None
-    scope: GraphView | None = view
-    while scope is not None and tensor is None:
-        if leaf in scope.initializers:
-            tensor = scope.initializers[leaf]
-        elif leaf in scope.producer and is_constant(scope.producer[leaf].proto):
-            tensor = tensor_of(scope.producer[leaf].proto)
-        scope = None if scope.isolated else scope.parent
-    if tensor is None:
+    tensor = holder(view, leaf)
+    if not isinstance(tensor, TensorProto):
         return 0
     elements: int = prod(tensor.dims)
     return elements * (element_bits(tensor.data_type) or 8) // 8

@@ -11,7 +11,7 @@ from onnxbench.core.graph import GraphView, refuse_doubles
 from onnxbench.core.model import Model
 from onnxbench.core.slimming import fatten, slim
 from onnxbench.folding.options import FoldOptions
-from onnxbench.folding.pinning import pin_sizes
+from onnxbench.folding.pinning import pin_sizes, refuse_contradictions
 from onnxbench.folding.proof import prove
 from onnxbench.folding.report import Folding
 from onnxbench.folding.simplify import freeze, simplify
@@ -38,14 +38,16 @@ def fold_model(
     source = slim(model)
     if options.pin:
         pin_sizes(source.proto, options.dims, options.shapes)
+        refuse_contradictions(model, source, options.inference_time, options.limits)
     folded, report = simplify(source, options)
     if options.freeze_initializers:
         freeze(source.proto)  # what is compared has the inputs that are left
     report.bytes_before, report.bytes_after = stored_bytes(source), stored_bytes(folded)
+    sets = (feeds or feed_sets)(source)  # what is wrong with them is said of a model without anything to fold too
     if not report.removals:
         report.state = "unchanged"
         return folded, report
-    prove(source, folded, report, options, (feeds or feed_sets)(source))
+    prove(source, folded, report, options, sets)
     return folded, report
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
-from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
+from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, ValueInfoProto
 
 from onnxbench.core import weights
 from onnxbench.core.attributes import subgraphs
@@ -19,9 +19,11 @@ from onnxbench.core.model import Model
 from onnxbench.core.shapes import Shapes
 from onnxbench.core.symbolic import Size
 from onnxbench.core.values import Array
+from onnxbench.folding import stored
 from onnxbench.folding.constancy import constants_of
 from onnxbench.folding.options import FoldOptions
 from onnxbench.folding.stored import tensor_of
+from onnxbench.folding.training import trained_names
 
 #: Elements up to which the value of a constant is looked at by passes that are about sizes and conditions.
 _FEW = 4096
@@ -58,7 +60,9 @@ class Scope:
 
     @cached_property
     def outputs(self) -> frozenset[str]:
-        return frozenset(self.view.outputs)
+        """What somebody outside reads by name: a node has to make it, unless it is stored already."""
+        is_main = self.view.parent is None and self.function is None
+        return frozenset(self.view.outputs) | (trained_names(self.model.proto) if is_main else frozenset())
 
     @cached_property
     def shapes(self) -> Shapes:
@@ -97,6 +101,15 @@ class Scope:
         """Whether a constant can be an initializer here; before IR version 4 each would have to be an input too."""
         return self.function is None and self.view.model.ir_version >= 4
 
+    def can_hold(self, name: str, element: int | None) -> bool:
+        """Whether a constant of that type can be stored under a name: an output has to be made by a node.
+
+        Constant-1 makes floats alone, later ones all types of their day; a model may not import ai.onnx at all.
+        """
+        if self.holds_initializers and name not in self.outputs:
+            return True
+        return element is not None and element in stored.elements_of_constant(self.opset())
+
     def opset(self, domain: str = "") -> int:
         return self.view.opsets.get(domain, 0)
 
@@ -107,19 +120,10 @@ class Scope:
         return self._values[name]
 
     def _stored(self, name: str) -> Array | None:
-        scope: GraphView | None = self.view
-        while scope is not None:
-            if name in scope.initializers:
-                return self._small(scope.initializers[name])
-            if name in scope.producer:
-                proto = scope.producer[name].proto
-                return self._small(tensor_of(proto)) if is_constant(proto) else None
-            scope = None if scope.isolated else scope.parent
-        return None
+        held = holder(self.view, name)
+        return self._small(held) if isinstance(held, TensorProto) else None
 
-    def _small(self, tensor: TensorProto | None) -> Array | None:
-        if tensor is None:
-            return None
+    def _small(self, tensor: TensorProto) -> Array | None:
         return weights.array(self.model, tensor) if prod(tensor.dims) <= _FEW else None
 
     def numbers(self, name: str) -> list[Size | None] | None:
@@ -157,6 +161,18 @@ def is_default_domain(node: NodeProto) -> bool:
 def is_constant(node: NodeProto) -> bool:
     """Whether the node is a Constant."""
     return node.op_type == "Constant" and is_default_domain(node)
+
+
+def holder(view: GraphView, name: str) -> TensorProto | SparseTensorProto | None:
+    """The initializer or Constant that holds a value, of the graph or one around it; None if it is computed."""
+    for scope in view.outward():
+        held = scope.initializers.get(name) or scope.sparse.get(name)
+        if held is not None:
+            return held
+        if name in scope.producer:
+            proto = scope.producer[name].proto
+            return tensor_of(proto) if is_constant(proto) else None
+    return None
 
 
 def scopes(

@@ -68,7 +68,10 @@ def _round(model: Model, options: FoldOptions, failed: set[tuple[str, str]]) -> 
     if model.proto.ir_version >= 4 and "constants" not in options.skip:  # before, each initializer is an input
         done += _store_constants(model.proto.graph)
     if "unused" not in options.skip:
-        done += sweep(model.proto)
+        told = {(removal.where, removal.name) for removal in done if removal.kind == "initializer"}
+        done += [
+            gone for gone in sweep(model.proto) if gone.kind != "initializer" or (gone.where, gone.name) not in told
+        ]
     return done
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
-from onnx import AttributeProto, NodeProto, SparseTensorProto, TensorProto, helper, numpy_helper
+from onnx import AttributeProto, NodeProto, SparseTensorProto, TensorProto, defs, helper, numpy_helper
 
 from onnxbench.core.values import Array
 
@@ -33,6 +35,16 @@ def tensor_of(node: NodeProto) -> TensorProto | None:
         case "value_strings":
             return helper.make_tensor("", TensorProto.STRING, [len(attribute.strings)], list(attribute.strings))
     return None
+
+
+@cache
+def elements_of_constant(opset: int) -> frozenset[int]:
+    """The element types that a Constant node can make in a version of ai.onnx; none if that is not imported."""
+    try:
+        texts = defs.get_schema("Constant", opset, "").outputs[0].types
+    except defs.SchemaError:
+        return frozenset()
+    return frozenset(n for name, n in TensorProto.DataType.items() if f"tensor({name.lower()})" in texts)
 
 
 def named(tensor: TensorProto, name: str) -> TensorProto:

@@ -10,6 +10,7 @@ from onnxbench.core.attributes import subgraphs
 from onnxbench.core.graph import FunctionKey, Node, call_key, captures, plain_domain
 from onnxbench.folding.changes import set_nodes
 from onnxbench.folding.report import Removal
+from onnxbench.folding.training import trained_names
 
 #: What a node of another domain does besides making values, nobody knows.
 _PURE = ("", "ai.onnx", "ai.onnx.ml")
@@ -27,7 +28,7 @@ def sweep(model: ModelProto) -> list[Removal]:
     local = {_key_of(function) for function in model.functions}
     gone: list[Removal] = []
     _sweep_bodies(model.graph.node, "", local, gone)
-    _sweep_graph(model.graph, "", local, gone)
+    _sweep_graph(model.graph, "", local, gone, trained_names(model))
     for function in model.functions:
         where = f"function {function.name}"
         _sweep_bodies(function.node, where, local, gone)
@@ -79,10 +80,16 @@ def _sweep_bodies(nodes: Iterable[NodeProto], where: str, local: set[FunctionKey
             _sweep_graph(body, inner, local, gone)
 
 
-def _sweep_graph(graph: GraphProto, where: str, local: set[FunctionKey], gone: list[Removal]) -> None:
+def _sweep_graph(
+    graph: GraphProto,
+    where: str,
+    local: set[FunctionKey],
+    gone: list[Removal],
+    trained: frozenset[str] = frozenset(),
+) -> None:
     _forget(graph)
     scales = {pair.value for entry in graph.quantization_annotation for pair in entry.quant_parameter_tensor_names}
-    read = {value.name for value in graph.output} | scales
+    read = {value.name for value in graph.output} | scales | trained
     read = _sweep_nodes(graph, read, where, local, gone)
     inputs = {value.name for value in graph.input}
     needed = read | inputs

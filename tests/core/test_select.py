@@ -111,3 +111,17 @@ def test_any_text_selects_or_is_refused_politely(text):
 def test_endless_parentheses_are_refused():
     with pytest.raises(UsageError, match="too many levels"):
         select(graph(), "(" * 5000 + "a" + ")" * 5000)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ('op="Gelu"', "'op=FusedGelu'"),
+        ("op=com.microsoft::Gelu and a", "'op=FusedGelu'"),
+        ("op=Conv", "its operators are 'Cast', 'FusedGelu', 'If', 'Relu'"),
+    ],
+)
+def test_an_operator_that_is_not_there_gets_a_hint(text, hint):
+    with pytest.raises(NameNotFound) as caught:
+        select(graph(), text)
+    assert hint in caught.value.hint

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from .judging import all_ops, assert_same, bare, judged, model_of, ops, random, run
+from .judging import all_ops, assert_same, bare, fold, judged, model_of, ops, random, run
 
 X = {"x": random(2)}
 
@@ -237,3 +237,60 @@ def test_dequantized_weights_that_a_branch_captures_stay_quantized():
         {"x": random(2, 2), "d": np.array(True)},
     )
     assert all_ops(folded) == ["DequantizeLinear", "If", "MatMul", "MatMul", "Transpose"]
+
+
+#: The body calls a size N that is another than the N of the main graph, and another in each round.
+GROWING = """g (float[N] x) => (float[A] y, int64[3, 1] more) <int64 n = {3}, bool on = {1}> {
+  y, more = Loop(n, on, x) <body = b (int64 i, bool c, float[N] s) => (bool d, float[P] r, int64[1] t) {
+    d = Identity(c) q = Shape(s) p = Shape(x) t = Sub(q, p) r = Concat<axis = 0>(s, s) }> }"""
+#: So does a branch, of a size that only a run tells.
+KEPT = """g (float[N] x, bool c) => (int64[1] d) {
+  y = If(c) <then_branch = a () => (float[N] t) { m = Constant<value_ints = [-1]>() r = Relu(x) z = NonZero(r)
+      f = Cast<to = 1>(z) t = Reshape(f, m) },
+    else_branch = b () => (float[N] u) { u = Neg(x) }>
+  s = Shape(x) q = Shape(y) d = Sub(q, s) }"""
+#: And one that is hoisted with what it declares.
+HOISTED = """g (float[N] x) => (int64[1] d) <bool c = {1}> {
+  y = If(c) <then_branch = a () => (float[N] t) <float[N] k> { m = Constant<value_ints = [-1]>() r = Relu(x) z = NonZero(r)
+      f = Cast<to = 1>(z) k = Reshape(f, m) t = Neg(k) },
+    else_branch = b () => (float[N] u) { u = Neg(x) }>
+  s = Shape(x) q = Shape(y) d = Sub(q, s) }"""
+
+
+@pytest.mark.parametrize("text", [GROWING, KEPT, HOISTED])
+def test_a_name_that_a_body_has_for_a_size_is_its_own(text):
+    feeds = [{"x": np.array(numbers, np.float32)} for numbers in ([1, -2, 3], [-1, -2], [4])]
+    judged(text, *({**given, "c": np.array(True)} if "bool c)" in text else given for given in feeds))
+
+
+def test_pinning_a_size_leaves_what_a_body_calls_alike():
+    folded, report = fold(GROWING, pin=True, dims={"N": 3})
+    assert report.state == "verified"
+    assert_same(model_of(GROWING), folded, {"x": random(3)})
+
+
+@pytest.mark.parametrize("version", ["3, 11", "10, 21"])
+@pytest.mark.parametrize("around", ["k = Constant<value = float[2] {1, 2}>()", "k = Add(w, w)"])
+def test_what_a_branch_makes_of_constants_around_it_is_folded_at_once(version, around):
+    ir, opset = version.split(", ")
+    source = model_of(
+        f"""<ir_version: {ir}, opset_import: ["": {opset}]>
+        g (float[2] x, bool p{", float[2] w" if ir == "3" else ""}) => (float[2] y) <float[2] w = {{1, 2}}> {{ {around}
+        y = If(p) <then_branch = a () => (float[2] t) {{ d = Mul(k, k) t = Add(x, d) }},
+                   else_branch = b () => (float[2] u) {{ u = Identity(k) }}> }}"""
+    )
+    folded = judged(source, *({**X, "p": np.array(truth)} for truth in (True, False)))
+    assert "Mul" not in all_ops(folded)
+    assert "Identity" not in all_ops(folded)
+
+
+def test_what_a_branch_of_a_function_makes_of_constants_around_it_is_folded():
+    source = model_of(
+        """<ir_version: 10, opset_import: ["": 21, "local": 1]>
+        g (float[2] x, bool p) => (float[2] y) { y = local.f(x, p) }
+        <domain: "local", opset_import: ["": 21]> f (x, p) => (y) { k = Constant<value = float[2] {1, 2}>()
+        y = If(p) <then_branch = a () => (float[2] t) { d = Mul(k, k) t = Add(x, d) },
+                   else_branch = b () => (float[2] u) { u = Neg(x) }> }"""
+    )
+    folded = judged(source, *({**X, "p": np.array(truth)} for truth in (True, False)))
+    assert "Mul" not in all_ops(folded)

@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from .judging import assert_same, model_of, ops, random
+from .judging import assert_same, fold, model_of, ops, random
 
 SMALL = "g (float[N, 3] x) => (float[N, 3] y) <float[3] w = {1, 2, 3}> { a = Add(w, w) y = Add(x, a) }"
 HANGING = """g (float[2] x) => (float[2] y) <float[2] w = {1, 2}, int64 many = {9223372036854775807}, bool on = {1}> {
@@ -139,3 +139,23 @@ def test_frozen_defaults_are_asked_for(bench, tmp_path):
     assert ops(frozen) == ["Add"]
     assert [value.name for value in frozen.graph.input] == ["x"]
     assert_same(onnx.load(tmp_path / "m.onnx"), frozen, {"x": np.ones(2, np.float32)})
+
+
+def test_models_of_several_folders_are_told_apart_by_their_paths(bench, tmp_path):
+    for place in ("zoo/one", "zoo/two"):
+        (tmp_path / place).mkdir(parents=True)
+        write(tmp_path / place / "m.onnx", SMALL)
+    (tmp_path / "zoo/two/n.onnx").write_bytes(b"\x08\x0a")
+    told = bench("zoo", "-n", "--json")
+    assert {row["model"] for row in json.loads(told.stdout)["models"]} == {
+        "zoo/one/m.onnx",
+        "zoo/two/m.onnx",
+        "zoo/two/n.onnx",
+    }
+    said = bench("zoo", "-n").stderr.decode()
+    assert said.count("n.onnx") == said.count("zoo/two/n.onnx")
+
+
+def test_an_initializer_that_goes_is_told_once():
+    text = "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}, float[2] v = {1, 2}> { a = Mul(x, w) y = Add(a, v) }"
+    assert fold(text)[1].by_rule() == {"copies": 1}

@@ -140,3 +140,36 @@ def test_skipped_passes_do_nothing():
     text = "g (float[2] x) => (float[2] y) { k = Constant<value = float[2] {1, 2}>() d = Add(k, k) i = Identity(x) y = Add(i, d) }"
     assert ops(bare(text, skip=["constants"])) == ["Constant", "Add", "Add"]
     assert "Identity" in ops(bare(text, skip=["idle"]))
+
+
+def test_what_training_needs_is_kept():
+    """Training information reads values of the main graph by name, and sets its initializers."""
+    model = model_of(
+        """g (float[2] x) => (float[2] y)
+        <float[2] w = {1, 2}, float[2] v = {1, 2}, float[1] step = {0}, float[1] one = {1}> {
+        a = Mul(x, w) i = Identity(a) b = Mul(x, v) k = Add(one, one) e = Mul(k, k) c = Mul(b, e) y = Add(i, c) }"""
+    )
+    training = model.training_info.add()
+    nodes = [helper.make_node("Sub", ["v", "i"], ["new_v"]), helper.make_node("Add", ["step", "k"], ["new_step"])]
+    made = [helper.make_tensor_value_info("new_v", 1, [2]), helper.make_tensor_value_info("new_step", 1, [1])]
+    training.algorithm.CopyFrom(helper.make_graph(nodes, "train", [], made))
+    for key in ("v", "step"):
+        training.update_binding.add(key=key, value=f"new_{key}")
+    folded = judged(model, X)
+    there = {tensor.name for tensor in folded.graph.initializer} | {
+        n for node in folded.graph.node for n in node.output
+    }
+    assert {"v", "step", "i", "k"} <= there
+    assert folded.training_info == model.training_info
+
+
+def test_what_is_spread_over_devices_follows_a_renamed_value():
+    model = model_of(
+        """<ir_version: 11, opset_import: ["": 23]>
+        g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { a = Neg(x) i = Identity(a) y = Mul(i, w) }"""
+    )
+    model.configuration.add(name="two", num_devices=2)
+    told = model.graph.node[2].device_configurations.add(configuration_id="two")
+    told.sharding_spec.add(tensor_name="i")
+    (product,) = [node for node in judged(model, X).graph.node if node.op_type == "Mul"]
+    assert product.device_configurations[0].sharding_spec[0].tensor_name == product.input[0] == "a"

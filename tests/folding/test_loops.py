@@ -48,3 +48,18 @@ def test_a_value_that_is_returned_twice_or_handed_on_as_it_is():
         X,
     )
     assert "Loop" not in all_ops(folded)
+
+
+@pytest.mark.parametrize("trips", [1, 2])
+@pytest.mark.parametrize(
+    ("outer", "inner", "stacked"), [("", "", "T"), ("[1]", "", "T"), ("", "[1]", "T, 1"), ("[1]", "[1]", "T, 1")]
+)
+def test_round_and_condition_have_the_shape_that_the_body_declares(trips, outer, inner, stacked):
+    folded = judged(
+        f"""g (float[2] x) => (float[2] y, int64[{stacked}] k, bool[T] q) <int64{outer} n = {{{trips}}}, bool{inner} on = {{1}}> {{
+          y, k, q = Loop(n, on, x) <body = b (int64{inner} i, bool{inner} c, float[2] s) =>
+            (bool{inner} d, float[2] r, int64{inner} j, bool p) {{
+            d = Identity(c) r = Neg(s) j = Identity(i) p = Squeeze(c) }}> }}""",
+        X,
+    )
+    assert ("Loop" in ops(folded)) == (trips > 1)

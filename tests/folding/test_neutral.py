@@ -38,3 +38,12 @@ def test_what_is_not_neutral(text):
 def test_integers_may_be_added_to_nothing():
     source = "g (int64[N] x) => (int64[N] y) <int64 z = {0}> { a = Neg(x) b = Add(z, a) y = Abs(b) }"
     assert ops(judged(source, {"x": np.arange(3)})) == ["Neg", "Abs"]
+
+
+@pytest.mark.parametrize("last", ["Identity(b)", "Cast<to = 1>(b)"])
+def test_what_has_just_taken_the_name_of_an_output(last):
+    folded = judged(
+        f"g (float[2] x) => (float[2] y) <float one = {{1}}> {{ a = Neg(x) b = Mul(a, one) y = {last} }}",
+        {"x": X[0, :2]},
+    )
+    assert ops(folded) == ["Neg"]

@@ -154,3 +154,26 @@ def test_static_sizes_are_folded_and_dynamic_ones_are_not_frozen():
     assert ops(folded) in ([], ["Identity"], ["Reshape"])
     fixed = judged("g (float[3, 4] x) => (int64[2] s) { n = Neg(x) s = Shape(n) }", {"x": random(3, 4)})
     assert ops(fixed) == ["Constant"]
+
+
+@pytest.mark.parametrize("first", ["zero", "n"])
+def test_of_no_elements_a_size_may_be_anything(first):
+    folded = judged(
+        f"""g (float[N, ?] x, float[K] z) => (float[A, B] y, int64[2] s, int64[2] v)
+        <int64[1] zero = {{0}}, int64[1] much = {{1000}}> {{
+        n = Shape<start = 0, end = 1>(x) q = Shape(z) k = Mod<fmod = 1>(q, much) t = Concat<axis = 0>({first}, k)
+        r = Reshape(x, t) s = Shape(r) y = Neg(r) v = Shape(x) }}""",
+        {"x": random(2, 3), "z": random(3)},
+        {"x": random(0, 3), "z": random(5)},
+    )
+    assert "Reshape" in ops(folded)
+
+
+def test_a_reshape_tells_nothing_of_an_input_without_elements():
+    judged(
+        """g (float[N, 4] x, bool[4] which) => (float[A, B] y, int64[1] s) <int64[1] three = {3}> {
+        e = Compress<axis = 1>(x, which) n = Shape<start = 0, end = 1>(x) t = Concat<axis = 0>(n, three)
+        y = Reshape(e, t) s = Shape<start = 1>(e) }""",
+        {"x": random(2, 4), "which": np.array([True, False, True, True])},
+        {"x": random(0, 4), "which": np.array([True, False, False, True])},
+    )

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from onnxbench.core.graph import GraphView, Node
-from onnxbench.core.shape_rules.facts import BOOL, NOTHING, Dim, Fact, join, scalar, sequence, tensor
+from onnxbench.core.shape_rules.facts import BOOL, INT64, NOTHING, Dim, Fact, join, sequence, tensor
 from onnxbench.core.shape_rules.site import Site, as_size
+from onnxbench.core.sizes import lone_shape
 from onnxbench.core.symbolic import largest
 from onnxbench.errors import ModelError
 
@@ -55,7 +56,8 @@ def loop(walker: Walker, scope: Scope, node: Node, site: Site) -> Sequence[Fact]
     condition = site.numbers(1) if site.given(1) else [1]
     start = condition[0] if condition else None
     carried = [site.input(place) for place in range(2, len(site.inputs))]
-    first = [scalar(None), Fact(BOOL, (), (1 if start == 1 else None,))]
+    shapes = [lone_shape(info.type) for info in [*view.inputs.values()][:2]]
+    first = [Fact(INT64, shapes[0], (None,)), Fact(BOOL, shapes[1], (1 if start == 1 else None,))]
     inner, state = _settle(walker, scope, node, label, view, first, carried, [], skip=1)
     goes_on = inner.find(view.outputs[0]).data == (1,)
     rounds: Dim = None

@@ -138,6 +138,20 @@ def _pin(kind: TypeProto, shape: Sequence[int]) -> None:
             holder.shape.dim.add(dim_value=size)
 
 
+def without_inner_names(model: ModelProto) -> ModelProto:
+    """A copy whose bodies name no sizes: onnx's inference takes their names for those of the graph around them."""
+    if len(list(_graphs(model.graph))) == 1:
+        return model
+    made = ModelProto()
+    made.CopyFrom(model)
+    for graph in list(_graphs(made.graph))[1:]:
+        for value in (*graph.input, *graph.output, *graph.value_info):
+            holder = tensor_type(value.type)
+            for dim in holder.shape.dim if holder is not None else ():
+                dim.ClearField("dim_param")
+    return made
+
+
 def declared_texts(model: ModelProto) -> set[str]:
     """Every dim_param in a model, those of bodies included."""
     return {text for graph in _graphs(model.graph) for text in _texts(graph)}

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto, TypeProto, defs, helper, numpy_helper, shape_inference
 
+from onnxbench.core.attributes import subgraphs
 from onnxbench.core.shape_rules.facts import Dim, Fact, dim_text, to_type
 from onnxbench.core.shape_rules.merging import read_type
 from onnxbench.core.symbolic import Size
@@ -45,6 +46,9 @@ def infer_single(
         TypeError,
     ):
         return ()
+
+    if any(True for _ in subgraphs(node)):
+        texts.clear()  # they would stand for what a body calls alike
 
     def read(text: str) -> Dim:
         return texts.get(text)

@@ -74,6 +74,18 @@ class Symbols:
             return None
         return size
 
+    def read_in(self, path: Path, text: str) -> Dim:
+        """The size that a dim_param says in the main graph or a body; None where another graph has that name too.
+
+        Names of sizes are scoped to the values of one graph (IR.md, names within a graph): the N of a loop's body may be
+        another in each round, whatever the main graph calls N.
+        """
+        size = self.read(text)
+        if not isinstance(size, Expr):
+            return size
+        ours = all(not path if name in self.given else self.owner.get(name, path) == path for name in size.symbols)
+        return size if ours else None
+
     def fresh(self, path: Path, name: str, axis: int) -> Expr:
         """A new symbol for an axis of a value; the same one if asked again."""
         key = (path, name, axis)

@@ -47,7 +47,8 @@ def reshaped(site: Site, before: Dims | None, wanted: Sequence[Dim]) -> Dims:
     unknown = [axis for axis, dim in enumerate(dims) if dim is None]
     if len(unknown) == 1 and whole is not None:
         rest = product([dim for dim in dims if dim is not None])
-        if rest is not None and rest != 0:
+        # Of no elements at all a size that is computed may be anything; -1 beside a 0 is an error.
+        if rest is not None and rest != 0 and (wanted[unknown[0]] == -1 or isinstance(rest, int)):
             dims[unknown[0]] = _quotient(whole, rest)
     elif not unknown and before is not None:
         _learn(site, before, dims)
@@ -64,7 +65,7 @@ def _learn(site: Site, before: Dims, after: Sequence[Dim]) -> None:
     """A dim of the input that stands alone must be what the output has more."""
     left, right = list(before), list(after)
     for dim in list(left):
-        if dim in right and dim != 0:
+        if dim in right and dim != 0 and isinstance(dim, int):  # with a symbol that is 0 the rest may be anything
             left.remove(dim)
             right.remove(dim)
     single = [dim for dim in left if isinstance(dim, Expr)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 from onnx import TypeProto
@@ -169,17 +170,23 @@ class Walker:
 
     def settle(self, scope: Scope, name: str, fact: Fact) -> Fact:
         """What was computed, completed by what the file and onnx say of it."""
-        fact = self.resolved(fact)
+        before, self.symbols.here = self.symbols.here, scope.path  # inputs of a body are settled before it is walked
+        settled = self._settled(scope, name, self.resolved(fact))
+        self.symbols.here = before
+        return settled
+
+    def _settled(self, scope: Scope, name: str, fact: Fact) -> Fact:
         bare = fact
         kind = None if scope.view.isolated else scope.view.types.get(name)
         if kind is not None:
-            declared = read_type(kind, self.symbols.read)
+            declared = read_type(kind, partial(self.symbols.read_in, scope.path))
             if not self.trusting and declared.dims is not None:
                 declared = dataclasses.replace(declared, dims=None)
             fact = self._merged(scope, name, fact, declared, kind)
         twin = scope.twin.types.get(name) if scope.twin is not None else None
         if twin is not None:
-            fact, _ = merge(self.symbols, fact, without_zeros(read_type(twin, self._known_only)), False)
+            told = read_type(twin, partial(self._known_only, scope.path))
+            fact, _ = merge(self.symbols, fact, without_zeros(told), False)
         fact = self.complete(scope, name, fact)
         return fact if fact is bare else self.share(fact)
 
@@ -199,9 +206,9 @@ class Walker:
                 self.conflicts[scope.path, name] = (kind, computed)
         return merged
 
-    def _known_only(self, text: str) -> Dim:
+    def _known_only(self, path: Path, text: str) -> Dim:
         """A dim_param of onnx's result: one that the file has, not one that onnx made up."""
-        return self.symbols.resolve(self.symbols.read(text)) if text in self.symbols.texts else None
+        return self.symbols.resolve(self.symbols.read_in(path, text)) if text in self.symbols.texts else None
 
     def complete(self, scope: Scope, name: str, fact: Fact) -> Fact:
         """The fact with a new symbol for each dim that nobody knows."""

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 
 import numpy as np
 
 from onnxbench.core.graph import Node
 from onnxbench.core.tensors import element_bits
-from onnxbench.core.values import Value
+from onnxbench.core.values import Value, element_type
 from onnxbench.folding import stored
 from onnxbench.folding.changes import Changes
 from onnxbench.folding.evaluate import Evaluator
 from onnxbench.folding.growth import PER_NODE, TIMES, leaf_bytes, too_costly
 from onnxbench.folding.passes import fold_pass
-from onnxbench.folding.scope import Scope, is_constant, is_default_domain
+from onnxbench.folding.scope import Scope, holder, is_constant, is_default_domain
 
 #: Operators that make much of little; results up to so many bytes are folded all the same: sizes and axes.
 _GENERATORS = frozenset({"Tile", "Expand", "ConstantOfShape", "Range", "EyeLike"})
@@ -78,6 +79,7 @@ class _Plan:
 
     def _compute(self, evaluator: Evaluator, wanted: Sequence[str]) -> None:
         ask = [name for name in wanted if name not in self.refused and not self._is_hopeless(name)]
+        ask = [name for name in ask if not self._waits(name)]
         cone = self._cone_of(ask)
         found = evaluator.run(cone, ask) if cone else {}
         self.kept.update((name, found[name]) for name in ask if name in found and self._is_worth(name, found[name]))
@@ -160,8 +162,24 @@ class _Plan:
         size = self._bytes(name) if name in self._grows else None  # else it is about as large as what it is made of
         return size is not None and (size > _HUGE or not self._is_affordable(name, size))
 
+    def _waits(self, name: str) -> bool:
+        """Whether it takes a value that the graphs around this one are about to store, in time for the next round."""
+        untold = self._untold
+        return bool(untold) and any(read in untold for node in self._cone_of([name]) for read in node.inputs)
+
+    @cached_property
+    def _untold(self) -> set[str]:
+        """What the nodes read of graphs around this one that is not stored there."""
+        view = self.scope.view
+        if view.parent is None or view.isolated:
+            return set()
+        read = {name for node in self.nodes for name in node.inputs if name and not view.defines(name)}
+        return {name for name in read if holder(view.parent, name) is None}
+
     def _is_worth(self, name: str, value: Value) -> bool:
-        return isinstance(value, np.ndarray) and self._is_affordable(name, _payload(value))
+        if not isinstance(value, np.ndarray) or not self.scope.can_hold(name, element_type(value.dtype)):
+            return False
+        return self._is_affordable(name, _payload(value))
 
     def _is_affordable(self, name: str, size: int) -> bool:
         if size > self.scope.options.max_size:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from onnx import GraphProto, NodeProto, ValueInfoProto, helper
+from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from onnxbench.core.attributes import subgraphs
+from onnxbench.core.sizes import lone_shape
 from onnxbench.folding import stored
 from onnxbench.folding.changes import Changes
 from onnxbench.folding.constancy import refers
+from onnxbench.folding.naming import free_name
 from onnxbench.folding.passes import fold_pass
 from onnxbench.folding.scope import Scope, is_default_domain
 
@@ -33,7 +35,9 @@ def loops(changes: Changes) -> None:
             continue  # Identity takes sequences only from opset 14 on
         taken = scope.names_in_use()
         truth = f"{node.outputs[0]}_once"
-        if truth in taken:
+        if truth in taken or not all(
+            scope.can_hold(truth, element) for element in (TensorProto.INT64, TensorProto.BOOL)
+        ):
             continue
         branch = _branch(body, carried, scope.opset(), taken)
         opened = helper.make_node("If", [truth], node.proto.output, name=node.proto.name)
@@ -55,32 +59,30 @@ def _branch(body: GraphProto, carried: Sequence[str], opset: int, taken: set[str
     branch = GraphProto()
     branch.CopyFrom(body)
     del branch.input[:], branch.output[:], branch.node[:]
-    iteration, condition, *names = (value.name for value in body.input)
-    branch.node.append(stored.node(stored.tensor(np.asarray(0, np.int64), ""), iteration))
-    branch.node.append(stored.node(stored.tensor(np.asarray(True), ""), condition))
+    iteration, condition, *states = body.input
+    names = (value.name for value in states)
+    branch.node.append(_first(iteration, 0, np.int64))
+    branch.node.append(_first(condition, 1, np.bool_))
     branch.node.extend(
         helper.make_node("Identity", [source], [name]) for source, name in zip(carried, names, strict=True)
     )
     branch.node.extend(body.node)
     for place, output in enumerate(body.output[1:]):
-        name = _free(output.name, taken)  # one value may be returned twice, and an outer one handed on as it is
+        name = free_name(output.name, taken)  # one value may be returned twice, and an outer one handed on as it is
         is_carried = place < len(carried)
         made = [helper.make_node("Identity", [output.name], [name])]
-        branch.node.extend(made if is_carried else _unsqueeze(output.name, name, opset))
+        branch.node.extend(made if is_carried else _unsqueeze(output.name, name, opset, taken))
         branch.output.append(ValueInfoProto(name=name))
     return branch
 
 
-def _unsqueeze(source: str, target: str, opset: int) -> list[NodeProto]:
+def _first(declared: ValueInfoProto, value: int, dtype: type[np.generic]) -> NodeProto:
+    return stored.node(stored.tensor(np.full(lone_shape(declared.type), value, dtype), ""), declared.name)
+
+
+def _unsqueeze(source: str, target: str, opset: int, taken: set[str]) -> list[NodeProto]:
     if opset < 13:
         return [helper.make_node("Unsqueeze", [source], [target], axes=[0])]
-    axes = stored.node(stored.tensor(np.asarray([0], np.int64), ""), f"{target}_axes")
-    return [axes, helper.make_node("Unsqueeze", [source, f"{target}_axes"], [target])]
-
-
-def _free(stem: str, taken: set[str]) -> str:
-    number = 2
-    while f"{stem}_{number}" in taken or f"{stem}_{number}_axes" in taken:
-        number += 1
-    taken.add(f"{stem}_{number}")
-    return f"{stem}_{number}"
+    axes = free_name(f"{target}_axes", taken)
+    held = stored.node(stored.tensor(np.asarray([0], np.int64), ""), axes)
+    return [held, helper.make_node("Unsqueeze", [source, axes], [target])]

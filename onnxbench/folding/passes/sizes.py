@@ -49,7 +49,7 @@ def _known(changes: Changes, node: Node, name: str) -> np.ndarray | None:
     scope = changes.scope
     numbers, dims, element = scope.numbers(name), scope.dims(name), scope.element(name)
     dtype = dtype_of(element) if element is not None else None
-    if numbers is None or dims is None or dtype is None or dtype.kind not in "iub":
+    if numbers is None or dims is None or dtype is None or dtype.kind not in "iub" or not scope.can_hold(name, element):
         return None
     if not all(isinstance(number, int) for number in numbers) or not all(isinstance(dim, int) for dim in dims):
         return None

@@ -11,6 +11,7 @@ from onnxbench.core.graph import Node
 from onnxbench.core.symbolic import Size
 from onnxbench.folding import stored
 from onnxbench.folding.changes import Changes
+from onnxbench.folding.naming import free_name
 from onnxbench.folding.passes import fold_pass
 from onnxbench.folding.scope import Scope, is_default_domain
 
@@ -32,7 +33,7 @@ def targets(changes: Changes) -> None:
         if numbers is None:
             continue
         taken = taken or scope.names_in_use()
-        name = _free(f"{node.outputs[0]}_target", taken)
+        name = free_name(f"{node.outputs[0]}_target", taken)
         changes.store(name, stored.tensor(np.asarray(numbers, np.int64), name))
         copy = NodeProto()
         copy.CopyFrom(node.proto)
@@ -92,11 +93,3 @@ def _expanded(sizes: Sequence[Size], dims: Sequence[Size]) -> list[int] | None:
         else:
             return None
     return found
-
-
-def _free(stem: str, taken: set[str]) -> str:
-    number, name = 2, stem
-    while name in taken:
-        name, number = f"{stem}_{number}", number + 1
-    taken.add(name)
-    return name
