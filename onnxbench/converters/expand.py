@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from onnx import FunctionProto, GraphProto, NodeProto, TypeProto
+from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto, helper
 from onnx.defs import OpSchema
 
 from onnxbench.converters.facts import Facts
@@ -39,12 +39,36 @@ def body_of(node: NodeProto, version: OpSchema, opset: int, facts: Facts) -> Fun
 
 
 def _mend(function: FunctionProto) -> None:
+    if function.name == "AffineGrid":
+        _keep_the_batch(function)
+    if function.name == "DynamicQuantizeLinear":
+        _avoid_no_scale(function)
+
+
+def _keep_the_batch(function: FunctionProto) -> None:
     """The body of AffineGrid takes out the axis that a Split has left by leaving out all of size 1: the batch too."""
-    if function.name != "AffineGrid":
-        return
     for node in nodes_below(function.node):
         if node.op_type == "Squeeze" and len(node.input) == 1:
             node.input.append("one_1d")
+
+
+def _avoid_no_scale(function: FunctionProto) -> None:
+    """The body of DynamicQuantizeLinear divides zeros by a scale of 0; runtimes give 1 as the scale of nothing but zeros."""
+    nodes = []
+    for node in function.node:
+        nodes.append(node)
+        if list(node.output) == ["Scale"]:
+            node.output[0] = "Any_Scale"
+            nodes += [
+                helper.make_node(
+                    "Constant", [], ["One"], value=helper.make_tensor("One", TensorProto.FLOAT, [], [1.0])
+                ),
+                helper.make_node("Equal", ["X_Range", "Q_Min"], ["Only_Zeros"]),
+                helper.make_node("Where", ["Only_Zeros", "One", "Any_Scale"], ["Scale"]),
+            ]
+    made = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del function.node[:]
+    function.node.extend(made)
 
 
 def _makes_twice(function: FunctionProto) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from onnx import NodeProto, TensorProto, helper
 from onnx.defs import OpSchema
 
@@ -270,6 +271,8 @@ def _multiplied(one: int | None, other: int | None) -> int | None:
 
 
 def _reduced(node: NodeProto, attributes: dict[str, object], facts: Facts) -> int | None:
+    if _leaves_a_scalar(node, attributes, facts):
+        return 0
     rank = facts.rank(node.input[0])
     if rank is None or attributes.get("keepdims", 1):
         return rank
@@ -277,6 +280,14 @@ def _reduced(node: NodeProto, attributes: dict[str, object], facts: Facts) -> in
         return rank - 1
     axes = _axes_of(node, attributes, facts)
     return None if not axes else rank - len(axes)
+
+
+def _leaves_a_scalar(node: NodeProto, attributes: dict[str, object], facts: Facts) -> bool:
+    """Whether a reduction is over all axes, which is what no axes mean, and keeps none of them."""
+    if attributes.get("keepdims", 1) or node.op_type.startswith("Arg") or "axes" in attributes:
+        return False
+    value = facts.value(node.input[1]) if len(node.input) > 1 and node.input[1] else np.empty(0)
+    return value is not None and not value.size and not attributes.get("noop_with_empty_axes", 0)
 
 
 def _axes_of(node: NodeProto, attributes: dict[str, Any], facts: Facts) -> list[int] | None:

@@ -56,7 +56,7 @@ def recheck(path: str, limits: Limits) -> Rechecked:
         raise ModelError("OB302", f"{quote(path)} is no report of a conversion", hint=hint) from error
 
 
-def _certificates(report: Any) -> Iterator[Mapping[str, str]]:
+def _certificates(report: Any) -> Iterator[Mapping[str, Any]]:
     rows = report.get("models", [report])
     for row in rows:
         if "verification" in row:

@@ -75,6 +75,7 @@ class Certificate:
         reason: why it is untold, or how they differ.
         old, new: both forms as models, in ONNX text, to run again.
         like: label of the node whose forms are the same, if another has them: then they stand there.
+        by_body: whether the new form is the body that the specification gives for the operator.
     """
 
     node: str
@@ -86,9 +87,10 @@ class Certificate:
     old: str = ""
     new: str = ""
     like: str = ""
+    by_body: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        names = ("node", "op", "where", "state", "runs", "reason", "old", "new", "like")
+        names = ("node", "op", "where", "state", "runs", "reason", "old", "new", "like", "by_body")
         return {name: getattr(self, name) for name in names}
 
 

@@ -1,9 +1,16 @@
 """Function bodies of the specification in models that have names of their own."""
 
+import json
+
 import numpy as np
 import pytest
 
-from .judging import assert_same, convert, drawn, model_of
+from onnxbench.converters.certify import OPEN
+from onnxbench.converters.recheck import recheck
+
+from .judging import LIMITS, assert_same, convert, drawn, model_of, ops
+
+NAN = "where its inputs hold NaN, it may differ"
 
 TWICE = """g (float[{n},2,3] r1) => (float[{n},4,5,2] N_then, float[{n},4,5,2] g3) <int64[4] s = {{{n},3,4,5}}>
 {{ N_then = AffineGrid (r1, s)  g3 = AffineGrid (r1, s) }}"""
@@ -32,3 +39,35 @@ def test_a_scalar_is_a_reshape_to_no_dims():
     shape = result.graph.node[0].attribute[0]
     assert (shape.name, shape.type, list(shape.ints)) == ("shape", shape.INTS, [])
     assert np.prod(shape.ints) == 1
+
+
+DYNAMIC = "g (float[2,3] x) => (uint8[2,3] y, float s, uint8 z, float[2,3] r) {{ {nodes} }}"
+QUANTIZED = "y, s, z = DynamicQuantizeLinear (x)  r = DequantizeLinear (y, s, z)"
+
+
+@pytest.mark.parametrize(("opset", "to", "expand"), [(11, 11, True), (11, 10, False), (13, 9, False), (18, 21, True)])
+def test_a_dynamic_scale_is_a_scalar_also_of_zeros_alone(opset, to, expand):
+    source = model_of(DYNAMIC.format(nodes=QUANTIZED), opset)
+    result, report = convert(source, to, expand=frozenset(["DynamicQuantizeLinear"] if expand else []))
+    assert report.state == "verified"
+    assert "DynamicQuantizeLinear" not in ops(result)
+    assert_same(
+        source, result, *({"x": x} for x in (drawn(2, 3), np.zeros((2, 3), np.float32), -np.ones_like(drawn(2, 3))))
+    )
+
+
+def test_the_rank_of_a_made_value_is_that_of_the_source_where_the_body_does_not_tell():
+    nodes = "q = Reshape (x, n)  y, s, z = DynamicQuantizeLinear (q)  r = DequantizeLinear (y, s, z)"
+    text = f"g (float[2,3] x, int64[2] n) => (uint8[N,M] y, float s, uint8 z, float[N,M] r) {{ {nodes} }}"
+    source = model_of(text, 13)
+    result, report = convert(source, 9)
+    assert report.state == "verified"
+    assert_same(source, result, {"x": drawn(2, 3), "n": np.array([3, 2])})
+
+
+def test_what_a_body_leaves_open_is_noted_and_holds_when_it_is_run_again(tmp_path):
+    _, report = convert(model_of(DYNAMIC.format(nodes=QUANTIZED), 11), 10)
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(report.to_dict()))
+    assert [row.reason for row in report.certificates] == ["; ".join([OPEN, NAN])]
+    assert [row.state for row in recheck(str(path), LIMITS).rows] == ["same"]
