@@ -13,7 +13,7 @@ from onnxbench.converters.adapters import Adapter, adapter_of, experiment_of, wh
 from onnxbench.converters.facts import Facts
 from onnxbench.converters.forms import Rewritten
 from onnxbench.converters.guess import known_of
-from onnxbench.converters.names import Names, copied, every_name_of, label_of
+from onnxbench.converters.names import Names, copied, every_name_of, label_of, named
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.places import Places
 from onnxbench.converters.report import Refusal, Rewrite
@@ -25,7 +25,10 @@ from onnxbench.core.model import Model
 from onnxbench.errors import escape, quote
 from onnxbench.folding import stored
 from onnxbench.folding.changes import set_nodes
+from onnxbench.folding.sweep import called_functions
 
+#: A node, its place in its graph, what is known there, and opsets by domain.
+Stuck = tuple[NodeProto, int, Facts, dict[str, int]]
 _HOLDING = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 #: More steps than any node takes, with all that comes in its place.
 _MOST_STEPS = 20_000
@@ -39,6 +42,7 @@ class Engine:
         source: the model as it stands; facts come from it.
         result: a copy of its protobuf, changed in place.
         options: what is asked.
+        stuck: nodes that were refused, with where they stand.
     """
 
     source: Model
@@ -49,14 +53,16 @@ class Engine:
     rewritten: list[Rewritten] = field(default_factory=list)
     nodes: int = 0
     refused_functions: set[str] = field(default_factory=set)
+    stuck: list[Stuck] = field(default_factory=list)
 
     def run(self) -> None:
         """Convert every graph, body, function and training graph; what is refused stays as it is."""
         places = Places(self.source, self.options)
         main = self.source.proto.graph
         self._graph(main, self.result.graph, places.main(), "", places.opsets)
+        called = called_functions(self.source.proto)
         for function, copy in zip(self.source.proto.functions, self.result.functions, strict=True):
-            where, before = f"function {function.name}", len(self.refusals)
+            where, before = named(function, called), len(self.refusals)
             self._holder(function.node, copy, places.function(function), where, places.opsets_of(function))
             if len(self.refusals) > before:
                 self.refused_functions.add(function.name)
@@ -89,7 +95,10 @@ class Engine:
                 for (label, body), (_, target) in zip(subgraphs(node), subgraphs(copy), strict=True):
                     inner = f"{where}/{label_of(node)}:{label}" if where else f"{label_of(node)}:{label}"
                     self._graph(body, target, Places.body(facts, index, label), inner, opsets)
+            before = len(self.refusals)
             converted = self._node(node, copy, index, facts, storage, where, opsets)
+            if len(self.refusals) > before:
+                self.stuck.append((node, index, facts, opsets))
             if converted is None:
                 made.append(copy)
             else:
@@ -268,7 +277,7 @@ class Engine:
     def _step(self, site: Site, path: _Path, adapter: Adapter | None) -> int:
         """Let one step happen; the opset at which the new nodes are valid."""
         if adapter is not None:
-            _refuse_unset(site)
+            rules.refuse_unset(site)
             adapter(site)
             return site.valid_at
         reason = why_impossible(site.step.key)
@@ -330,13 +339,6 @@ class _Path:
     taken: list[str]
     adapted: bool = False
     by_body: bool = False
-
-
-def _refuse_unset(site: Site) -> None:
-    """A reference to an attribute that a call leaves out is no attribute in that call, and one in others."""
-    for attribute in site.node.attribute:
-        if attribute.ref_attr_name and not site.facts.gives(attribute.ref_attr_name):
-            raise Open(f"{attribute.name} is an attribute of the function, which not all of its calls give")
 
 
 def _is_experiment(domain: str, op: str, opset: int) -> bool:

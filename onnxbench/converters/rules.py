@@ -248,3 +248,10 @@ def _agreeing(site: Site, node: NodeProto, new: OpSchema) -> None:
 def _parted(old: OpSchema, new: OpSchema, number: int) -> bool:
     """Whether the old version has more type variables than the new."""
     return len({p.type_str for p in old.inputs}) > len({p.type_str for p in new.inputs})
+
+
+def refuse_unset(site: Site) -> None:
+    """A reference to an attribute that a call leaves out is no attribute in that call, and one in others."""
+    for attribute in site.node.attribute:
+        if attribute.ref_attr_name and not site.facts.gives(attribute.ref_attr_name):
+            raise Open(f"{attribute.name} is an attribute of the function, which not all of its calls give")

@@ -121,7 +121,7 @@ def test_a_plan_of_a_folder_writes_nothing(bench, tmp_path, zoo):
     (zoo / "junk.onnx").unlink()
     done = bench("convert", "zoo", "--to", "13", "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert "a.onnx: opset 9 -> 13, 2 nodes: " in done.stdout
+    assert "a.onnx: opset 9 -> 13, IR 4, 2 nodes: " in done.stdout
     assert "zoo/new.onnx: stays as it is: it is at opset 17 already" in done.stdout
     assert not (tmp_path / "out").exists()
 
