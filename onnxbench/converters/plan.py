@@ -168,6 +168,7 @@ def plan_model(model: Model, options: ConvertOptions, about: Sequence[str] = ())
     if not engine.refusals:
         header.stamp(source.proto, engine.result, options)
         plan.ir_after = engine.result.ir_version
+        plan.notes = [*notes, *header.notes(plan.before, engine.result)]
     plan.asked = chosen(source.proto, plan.rows, engine.graphs, about) if about else plan.rows
     return plan
 

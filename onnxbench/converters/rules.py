@@ -15,7 +15,7 @@ from onnxbench.converters import schemas
 from onnxbench.converters.adapters import adapter_of, why_impossible
 from onnxbench.converters.guess import element_made
 from onnxbench.converters.schemas import Step
-from onnxbench.converters.site import Open, Site
+from onnxbench.converters.site import Open, Site, plain
 
 _OPTIONAL, _VARIADIC = OpSchema.FormalParameterOption.Optional, OpSchema.FormalParameterOption.Variadic
 
@@ -189,7 +189,7 @@ def _is_default(attribute: AttributeProto, declared: OpSchema.Attribute) -> bool
 
 
 def _shown(attribute: AttributeProto) -> str:
-    text = str(helper.get_attribute_value(attribute))
+    text = str(plain(helper.get_attribute_value(attribute)))
     return text if len(text) < 40 else "set"
 
 

@@ -97,3 +97,15 @@ def test_a_plan_tells_the_ir_version_and_what_conversion_does_to_functions():
     assert [row.action for row in told.rows if row.op == "Softmax"] == ["rewritten", "unchanged"]
     assert told.notes == report.notes
     assert (told.ir_before, told.ir_after) == (report.ir_before, report.ir_after)
+
+
+@pytest.mark.parametrize(
+    ("node", "opset", "reason"),
+    [
+        ('y = ScatterND <reduction = "add"> (x, i, x)', 16, "ScatterND-13 has no reduction (add)"),
+        ('y = ScatterElements <reduction = "mul"> (x, i, x)', 16, "ScatterElements-13 has no reduction (mul)"),
+    ],
+)
+def test_texts_of_attributes_are_told_as_texts(node, opset, reason):
+    told = plan(model_of(f"g (float[2,2] x, int64[2,2] i) => (float[2,2] y) {{ {node} }}", opset), 13)
+    assert [row.reason for row in told.rows] == [reason]
