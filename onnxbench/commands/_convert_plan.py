@@ -66,21 +66,24 @@ def plan(
 ) -> int:
     """Say what would become of each model, or of some nodes of one."""
     from onnxbench.commands._each import each
+    from onnxbench.converters.hidden import search, told
     from onnxbench.converters.plan import plan_model
     from onnxbench.converters.survey import look
-    from onnxbench.core.files import find_models, is_plural
+    from onnxbench.core.files import is_plural
     from onnxbench.core.model import load
     from onnxbench.render.converting import print_explained, print_plan
 
     plural = is_plural(models)
-    raised = {path: is_plural([text]) and not exact for text in models for path in find_models([text])}
+    found = {text: search(text) for text in models}
+    raised = {path: is_plural([text]) and not exact for text, led in found.items() for path in led.models}
+    if left_out := told([path for led in found.values() for path in led.hidden]):
+        typer.echo(escape(left_out), err=True)
 
     def work(job: Target) -> Planned:
         progress.step(f"planning {job.source}")
         try:
             if plural or asked.at_least:
-                found = look(job.source)
-                reason = _stays(found, asked, from_, raised=asked.at_least or raised[job.source])
+                reason = _stays(look(job.source), asked, from_, raised=asked.at_least or raised[job.source])
                 if reason:
                     return Planned(escape(job.source), reason=reason)
             made = plan_model(load(job.source), asked, explain)

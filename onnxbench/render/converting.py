@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from onnxbench.converters.hidden import told
 from onnxbench.errors import escape
 from onnxbench.render.progress import clock
 
@@ -41,8 +42,8 @@ def print_conversion(report: Conversion, out: Console) -> None:
         out.print(f"  and {len(report.refusals) - _MOST} more that are refused")
     if verified := proof(report):
         out.print(f"  {verified}")
-    if told := certificates(report.certificates):
-        out.print(f"  {told}")
+    if compared := certificates(report.certificates):
+        out.print(f"  {compared}")
     for piece in report.certificates:
         if piece.state == "differs":
             out.print(f"  differs: {_named(piece)}: {escape(piece.reason)}")
@@ -163,7 +164,7 @@ def totals(summary: Summary) -> list[str]:
     for state in ("copied", "skipped", "failed"):
         if count := sum(file.state == state for file in summary.files):
             lines.append(f"{counted(count, 'other file')} {state}")
-    return lines
+    return [*lines, *filter(None, [told(summary.hidden)])]
 
 
 def proof(report: Conversion) -> str:
