@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto, helper
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
 from onnx.defs import OpSchema
 
+from onnxbench.converters import schemas
 from onnxbench.converters.facts import Facts
 from onnxbench.converters.site import Open
-from onnxbench.core.attributes import bind, nodes_below, subgraphs
-from onnxbench.core.graph import opset_imports
+from onnxbench.core.attributes import all_nodes, bind, nodes_below, subgraphs
+from onnxbench.core.graph import opset_imports, plain_domain
 from onnxbench.core.hoist import defined_names, every_name, renamed
 
 
@@ -36,6 +37,14 @@ def body_of(node: NodeProto, version: OpSchema, opset: int, facts: Facts) -> Fun
         if attribute.default_value.name and name in function.attribute:
             function.attribute_proto.add().CopyFrom(attribute.default_value)
     return function
+
+
+def absences(model: ModelProto, operators: Collection[str]) -> list[str]:
+    """A note for each operator that is to be expanded and that no node of a model has."""
+    if not operators:
+        return []
+    met = {node.op_type for node in all_nodes(model) if plain_domain(node.domain) in schemas.REVIEWED}
+    return [f"--expand {op} changed nothing: no node has that operator" for op in sorted(set(operators) - met)]
 
 
 def _mend(function: FunctionProto) -> None:

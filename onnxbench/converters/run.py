@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from onnx import ModelProto
 
-from onnxbench.converters import header
+from onnxbench.converters import expand, header
 from onnxbench.converters.engine import Engine
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.proof import prove
@@ -124,7 +124,7 @@ def converted(source: Model, options: ConvertOptions, make: Callable[..., _E]) -
         options: what is asked.
         make: makes an engine of the model, a copy of its protobuf, and the options.
     """
-    notes: list[str] = []
+    notes, absent = [], expand.absences(source.proto, options.expand)
     for _ in range(_TRIES):
         result = ModelProto()
         result.CopyFrom(source.proto)
@@ -141,7 +141,7 @@ def converted(source: Model, options: ConvertOptions, make: Callable[..., _E]) -
             f"{more} copies of functions were made: their calls have attributes or types that a node in them depends on"
         ]
         source = apart
-    return source, engine, notes
+    return source, engine, [*notes, *absent]
 
 
 def _furthest(source: Model, engine: Engine, options: ConvertOptions) -> dict[str, int]:

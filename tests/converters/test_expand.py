@@ -71,3 +71,9 @@ def test_what_a_body_leaves_open_is_noted_and_holds_when_it_is_run_again(tmp_pat
     path.write_text(json.dumps(report.to_dict()))
     assert [row.reason for row in report.certificates] == ["; ".join([OPEN, NAN])]
     assert [row.state for row in recheck(str(path), LIMITS).rows] == ["same"]
+
+
+def test_an_operator_to_expand_that_is_not_there_is_told():
+    source = model_of(DYNAMIC.format(nodes=QUANTIZED), 13)
+    _, report = convert(source, 13, expand=frozenset(["Gelu", "DynamicQuantizeLinear"]), verify=False)
+    assert report.notes == ["--expand Gelu changed nothing: no node has that operator"]
