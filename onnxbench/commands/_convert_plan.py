@@ -44,7 +44,9 @@ class Planned:
         step = f"{', '.join(first.steps)}: " if first.steps else ""
         also = others(len(refused) - 1)
         fact = f"{self.model} cannot be converted: {first.node}{place}: {step}{first.reason}{also}"
-        return AnswerIsNo("OB107", fact, hint=way_out(self.model, [row.where for row in refused], self.plan.furthest))
+        return AnswerIsNo(
+            "OB107", fact, hint=way_out(self.model, [(row.where, row.reason) for row in refused], self.plan.furthest)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         if self.plan is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 from onnxbench.converters.names import UNCALLED
 from onnxbench.converters.report import Conversion
@@ -28,7 +29,7 @@ def _refused(report: Conversion) -> AnswerIsNo:
     first = report.refusals[0]
     place = f" in {first.where}" if first.where else ""
     fact = f"{first.node}{place}: {first.step}: {first.reason}{others(len(report.refusals) - 1)}"
-    hint = way_out(report.model, [entry.where for entry in report.refusals], report.furthest)
+    hint = way_out(report.model, [(entry.where, entry.reason) for entry in report.refusals], report.furthest)
     return AnswerIsNo("OB107", f"{report.model} was not converted: {fact}", hint=hint)
 
 
@@ -37,23 +38,29 @@ def others(count: int) -> str:
     return f", and {count} more node{'s' * (count != 1)} cannot be converted" if count else ""
 
 
-def way_out(model: str, places: list[str], furthest: Mapping[str, int]) -> str:
+def way_out(model: str, refused: Sequence[tuple[str, str]], furthest: Mapping[str, int]) -> str:
     """What can be done with a refused model.
 
     Args:
         model: its label.
-        places: where the refused nodes stand.
+        refused: where each refused node stands, and why it is refused.
         furthest: opsets nearest to the targets that it can be taken to, by domain spelled out.
     """
-    if all(UNCALLED in place for place in places):
+    if all(UNCALLED in place for place, _ in refused):
         return (
             f"it has no part in what the model gives: onnxbench extract {model} --to OUTPUTS leaves such functions out"
         )
+    if all(_is_unknown(reason) and not place.startswith("function ") for place, reason in refused):
+        return "what is not known can be told: write the type and shape of that value into the model's value_info"
     if furthest:
         targets = ",".join(f"{domain}={version}" for domain, version in furthest.items())
         to = str(furthest["ai.onnx"]) if list(furthest) == ["ai.onnx"] else targets
         return f"it can go as far as that: onnxbench convert {model} --to {to}"
     return "--dry-run says which opsets all of its nodes allow"
+
+
+def _is_unknown(reason: str) -> bool:
+    return re.match(r"the (rank|element type) of \S+ is not known", reason) is not None
 
 
 def _which_is_wrong(report: Conversion) -> str:

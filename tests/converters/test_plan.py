@@ -1,7 +1,7 @@
 """What a plan says before anything is done, and what a refusal offers."""
 
 import pytest
-from onnx import parser
+from onnx import TensorProto, helper, parser
 
 from onnxbench import Model
 from onnxbench.converters.options import ConvertOptions
@@ -110,3 +110,13 @@ def test_a_plan_tells_the_ir_version_and_what_conversion_does_to_functions():
 def test_texts_of_attributes_are_told_as_texts(node, opset, reason):
     told = plan(model_of(f"g (float[2,2] x, int64[2,2] i) => (float[2,2] y) {{ {node} }}", opset), 13)
     assert [row.reason for row in told.rows] == [reason]
+
+
+def test_what_is_not_known_can_be_told():
+    body = "t = mine.Foo (x)  y = Hardmax <axis = 0> (t)"
+    source = model_of(f"g (float[2,3] x) => (float[2,3] y) {{ {body} }}", 13, more=', "mine": 1')
+    result, report = convert(source, 11)
+    assert (result, report.refusals[0].reason) == (None, "the rank of t is not known")
+    assert "value_info" in verdict(report).hint
+    source.graph.value_info.append(helper.make_tensor_value_info("t", TensorProto.FLOAT, [2, 3]))
+    assert convert(source, 11, verify=False)[0] is not None
