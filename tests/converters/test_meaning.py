@@ -261,3 +261,40 @@ def test_an_element_type_that_there_is_not_is_refused():
     source.graph.initializer[0].data_type = 200
     result, report = convert(source, 13)
     assert (result, report.state) == (None, "refused")
+
+
+@pytest.mark.parametrize("opset", [7, 9])
+@pytest.mark.parametrize("bounds", ["x", "x, low", "x, , high", "x, low, high"])
+def test_bounds_that_are_left_out_are_the_last_finite_numbers(bounds, opset):
+    source = model_of(
+        f"g (float[8] x) => (float[8] y) <float low = {{-0.5}}, float high = {{0.5}}> {{ y = Clip ({bounds}) }}", 13
+    )
+    result, report = convert(source, opset)
+    assert report.state == "verified"
+    assert_same(source, result, {"x": np.float32([np.inf, -np.inf, 1, -1, 0.2, 3e38, -3e38, 0])})
+
+
+def test_bounds_that_only_a_run_tells_leave_the_other_end_finite():
+    source = model_of("g (double[4] x, double low) => (double[4] y) { y = Clip (x, low) }", 13)
+    result, report = convert(source, 9)
+    assert report.state == "verified"
+    x = np.array([np.inf, -np.inf, 1.0, -1.0])
+    assert_same(source, result, {"x": x, "low": np.array(0.5)}, {"x": x, "low": np.array(-2.0)})
+
+
+@pytest.mark.parametrize("opset", [11, 9, 7])
+def test_the_mask_of_a_dropout_that_drops_nothing(opset):
+    source = model_of("g (float[2,3] x) => (float[2,3] y, bool[2,3] m) { y, m = Dropout (x) }", 13)
+    result, report = convert(source, opset)
+    assert report.state == "verified"
+    assert_same(source, result, {"x": drawn(2, 3)}, {"x": np.zeros((2, 3), np.float32)})
+
+
+def test_nodes_may_stand_in_any_order():
+    text = "g (float[2,3] x, int64[2] p) => (float[A,B] y) {{ {0} }}"
+    nodes = ["y = Pad (x, q)", "q = Concat <axis = 0> (p, p)"]
+    source = model_of(text.format("  ".join(nodes)), 13)
+    result, report = convert(source, 9)
+    assert report.state == "verified"
+    feeds = {"x": drawn(2, 3), "p": np.array([1, 2])}
+    np.testing.assert_array_equal(run(source, feeds)[0], run(result, feeds)[0])
