@@ -298,3 +298,12 @@ def test_nodes_may_stand_in_any_order():
     assert report.state == "verified"
     feeds = {"x": drawn(2, 3), "p": np.array([1, 2])}
     np.testing.assert_array_equal(run(source, feeds)[0], run(result, feeds)[0])
+
+
+def test_constants_of_whole_numbers_become_initializers_below_9():
+    nodes = "s = Constant <value_ints = [2, 4]> ()  a, b = Split <axis = 0> (x, s)"
+    nodes += "  i = Constant <value_int = 1> ()  c = Gather (x, i)"
+    source = model_of(f"g (float[6,3] x) => (float[2,3] a, float[4,3] b, float[3] c) {{ {nodes} }}", 13)
+    result, report = convert(source, 7)
+    assert report.state == "verified"
+    assert_same(source, result, {"x": drawn(6, 3)})
