@@ -18,12 +18,11 @@ from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.places import Places
 from onnxbench.converters.report import Refusal, Rewrite
 from onnxbench.converters.site import Open, Refused, Site
-from onnxbench.converters.storage import Storage
+from onnxbench.converters.storage import ANY_CONSTANT, Storage
 from onnxbench.core.attributes import subgraphs
 from onnxbench.core.graph import call_key, plain_domain
 from onnxbench.core.model import Model
 from onnxbench.errors import escape, quote
-from onnxbench.folding import stored
 from onnxbench.folding.changes import set_nodes
 from onnxbench.folding.sweep import called_functions
 
@@ -86,7 +85,7 @@ class Engine:
         opsets: dict[str, int],
     ) -> None:
         """Convert the nodes of a graph or function; `holder` is where the results go."""
-        storage = self._storage(holder)
+        storage = self._storage(holder, self.options.end("", opsets.get("", 1)))
         made: list[NodeProto] = []
         changed = False
         for index, (node, copy) in enumerate(zip(nodes, holder.node, strict=True)):
@@ -110,14 +109,13 @@ class Engine:
                 set_nodes(holder, made)
                 holder.initializer.extend(constants.values())
             else:
-                front = [stored.node(tensor, name) for name, tensor in constants.items()]
-                set_nodes(holder, [*front, *made])
+                set_nodes(holder, [*storage.nodes(), *made])
 
-    def _storage(self, holder: GraphProto | FunctionProto) -> Storage:
-        # Before IR version 4 an initializer has to be an input.
+    def _storage(self, holder: GraphProto | FunctionProto, opset: int) -> Storage:
+        # Before IR version 4 an initializer has to be an input; before opset 9 a Constant gives floats only.
         ir = self.result.ir_version if self.options.ir is None else self.options.ir
-        as_initializers = isinstance(holder, GraphProto) and ir >= 4
-        return Storage(as_initializers, self.names)
+        as_initializers = isinstance(holder, GraphProto) and (ir >= 4 or opset < ANY_CONSTANT)
+        return Storage(as_initializers, self.names, opset)
 
     @cached_property
     def names(self) -> Names:

@@ -166,6 +166,8 @@ class Site:
             if name in self.storage.tensors:
                 return name
         array = np.asarray(value, dtype)
+        if not self.storage.holds(array):
+            self.refuse("before opset 9 a function can hold no constant of such numbers")
         name = self.storage.store(array, f"{self.output() or self.node.name or self.node.op_type}_{wish}")
         dims = array.shape
         element = helper.np_dtype_to_tensor_dtype(array.dtype)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto, numpy_helper, parser
 from onnx.reference import ReferenceEvaluator
 
 from .judging import EDGES, assert_same, convert, drawn, model_of, ops, opset_of, run
@@ -307,3 +307,32 @@ def test_constants_of_whole_numbers_become_initializers_below_9():
     result, report = convert(source, 7)
     assert report.state == "verified"
     assert_same(source, result, {"x": drawn(6, 3)})
+
+
+def test_whole_numbers_below_9_have_no_constant_node_in_old_models():
+    source = model_of("g (float[2,3] x) => (float[6] y) { y = Reshape <shape = [6]> (x) }", 1, ir=3)
+    result, report = convert(source, 7)
+    assert (report.state, result.ir_version, ops(result)) == ("verified", 4, ["Reshape"])
+    assert_same(source, result, {"x": drawn(2, 3)})
+
+
+def test_functions_below_9_cast_their_whole_numbers():
+    source = parser.parse_model("""<ir_version: 8, opset_import: ["": 13, "c": 1]>
+    g (float[4,3] x) => (float[2,6] y) { y = c.f (x) }
+    <domain: "c", opset_import: ["": 13]> f (a) => (b) { s = Constant <value_ints = [2, 6]> ()  b = Reshape (a, s) }""")
+    result, report = convert(source, 7)
+    assert report.state == "verified"
+    assert [node.op_type for node in result.functions[0].node] == ["Constant", "Cast", "Identity", "Reshape"]
+    assert_same(source, result, {"x": drawn(4, 3)})
+    source.functions[0].node[0].attribute[0].ints[0] = -(2**60)
+    assert "no constant of such numbers" in convert(source, 7)[1].refusals[0].reason
+
+
+@pytest.mark.parametrize("opset", [11, 9])
+@pytest.mark.parametrize("bounds", ["x", "x, low", "x, , low"])
+def test_halves_are_clipped_to_their_own_ends(bounds, opset):
+    # 14336 is 0.5 as the bits of a half.
+    source = model_of(f"g (float16[13] x) => (float16[13] y) <float16 low = {{14336}}> {{ y = Clip ({bounds}) }}", 13)
+    result, report = convert(source, opset)
+    assert report.state in ("verified", "certified")
+    assert_same(source, result, {"x": EDGES[1:].astype(np.float16).repeat(2)[:13]})

@@ -72,7 +72,13 @@ def _at_run_time(site: Site, x: str, ends: tuple[float, float]) -> None:
 def _whole_numbers(site: Site) -> None:
     """Clip-11 takes no integers: comparisons and choices do (Less-9, Where-9)."""
     x, low, high = site.input(0), site.input(1), site.input(2)
-    if site.needed_element(x) in _FLOATS:
+    element = site.needed_element(x)
+    if element == TensorProto.FLOAT16 and not (low and high):
+        # Runtimes that compute halves in float32 would clip to the last number of that.
+        ends = [site.scalar_like(end, x, "end") for end in _ends(element)]
+        site.same([x, low or ends[0], high or ends[1]])
+        return
+    if element in _FLOATS:
         rules.keep(site)
         return
     current = x

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import math
 
-from onnx import TensorProto, numpy_helper
+from onnx import numpy_helper
 
 from onnxbench.converters import rules
 from onnxbench.converters.adapters import adapter
 from onnxbench.converters.site import Open, Site
+from onnxbench.converters.storage import FLOATS
 from onnxbench.folding.stored import filled, tensor_of
 
 #: Elements of a sparse tensor that is written with all its zeros.
 _MOST = 1 << 26
-_FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
 
 
 def _as_tensor(site: Site) -> None:
@@ -42,7 +42,7 @@ def _dense(site: Site) -> None:
 def _float_only(site: Site) -> None:
     """Constant-1 gives floats; an initializer may be of any type, where one need not be an input."""
     tensor = tensor_of(site.node)
-    if tensor is None or tensor.data_type in _FLOATS or not site.storage.as_initializers:
+    if tensor is None or tensor.data_type in FLOATS:
         rules.keep(site)
         return
     value = numpy_helper.to_array(tensor)
