@@ -216,6 +216,20 @@ def _dims_extended(node: NodeProto, attributes: dict[str, Any], facts: Facts) ->
     return tuple(1 if place in places else next(rest) for place in range(len(dims) + len(axes)))
 
 
+def _dims_sliced(node: NodeProto, attributes: dict[str, Any], facts: Facts) -> tuple[int | None, ...] | None:
+    """Of a list, which is what shapes are sliced of."""
+    dims = facts.dims(node.input[0])
+    if dims is None or len(dims) != 1 or dims[0] is None:
+        return None
+    values = [facts.value(name) if name else np.ones(1) for name in node.input[1:]]
+    found = [attributes[name] for name in ("starts", "ends") if name in attributes]
+    bounds = found or [None if value is None else value.reshape(-1) for value in values[:2]]
+    step = values[3] if len(values) > 3 else np.ones(1)
+    if len(bounds) != 2 or bounds[0] is None or bounds[1] is None or step is None:
+        return None
+    return (len(range(*slice(int(bounds[0][0]), int(bounds[1][0]), int(step.reshape(-1)[0])).indices(dims[0]))),)
+
+
 _DIMS: dict[str, Callable[[NodeProto, dict[str, Any], Facts], tuple[int | None, ...] | None]] = {
     "Shape": _dims_of_shape,
     "Constant": lambda node, attributes, facts: tuple(attributes["value"].dims) if "value" in attributes else None,
@@ -223,6 +237,7 @@ _DIMS: dict[str, Callable[[NodeProto, dict[str, Any], Facts], tuple[int | None, 
     "Reshape": _dims_reshaped,
     "Concat": _dims_joined,
     "Unsqueeze": _dims_extended,
+    "Slice": _dims_sliced,
     **dict.fromkeys(_BROADCAST, _dims_broadcast),
 }
 

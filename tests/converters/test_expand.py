@@ -3,12 +3,15 @@
 import json
 
 import numpy as np
+import onnx
 import pytest
+from onnx import checker
+from onnx.reference import ReferenceEvaluator
 
 from onnxbench.converters.certify import OPEN
 from onnxbench.converters.recheck import recheck
 
-from .judging import LIMITS, assert_same, convert, drawn, model_of, ops
+from .judging import LIMITS, assert_same, convert, drawn, model_of, ops, run
 
 NAN = "where its inputs hold NaN, it may differ"
 
@@ -77,3 +80,29 @@ def test_an_operator_to_expand_that_is_not_there_is_told():
     source = model_of(DYNAMIC.format(nodes=QUANTIZED), 13)
     _, report = convert(source, 13, expand=frozenset(["Gelu", "DynamicQuantizeLinear"]), verify=False)
     assert report.notes == ["--expand Gelu changed nothing: no node has that operator"]
+
+
+ATTENTION = """g (float[1,2,8] q, float[1,2,8] k, float[1,2,8] v) => (float[A,B,C] y, float[D,E,F,G] s) {
+  y, s = LinearAttention <q_num_heads = 2, kv_num_heads = 2, update_rule = "linear"> (q, k, v)
+}"""
+
+
+@pytest.mark.skipif(onnx.defs.onnx_opset_version() < 27, reason="LinearAttention came with opset 27")
+@pytest.mark.parametrize("opset", [17, 13, 11, 9])
+def test_what_stands_in_the_bodies_of_a_body_goes_all_the_way(opset):
+    source = model_of(ATTENTION, 27, ir=10)
+    result, report = convert(source, opset)
+    assert report.state in ("verified", "certified")
+    checker.check_model(result, full_check=True)
+    feeds = {name: drawn(1, 2, 8, seed=seed) for seed, name in enumerate("qkv")}
+    for want, got in zip(ReferenceEvaluator(source).run(None, feeds), run(result, feeds), strict=True):
+        np.testing.assert_allclose(want, got, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("opset", [11, 9])
+def test_branches_that_an_adapter_makes_go_all_the_way(opset):
+    source = model_of("g (float[N,4] x, int64[2] s) => (float[A,B] y) { y = Reshape <allowzero = 1> (x, s) }", 14)
+    result, report = convert(source, opset)
+    assert report.state in ("verified", "certified")
+    assert "If" in ops(result)
+    assert_same(source, result, *({"x": drawn(n, 4), "s": np.array(s)} for n, s in ((3, [2, 6]), (0, [0, 7]))))
