@@ -336,3 +336,19 @@ def test_halves_are_clipped_to_their_own_ends(bounds, opset):
     result, report = convert(source, opset)
     assert report.state in ("verified", "certified")
     assert_same(source, result, {"x": EDGES[1:].astype(np.float16).repeat(2)[:13]})
+
+
+def test_indices_far_below_zero_are_off():
+    text = "g (int64[6] i) => (float[6,5] y) <int64 d = {5}, float[2] v = {1, 3}> { y = OneHot (i, d, v) }"
+    source = model_of(text, 11)
+    result, report = convert(source, 9)
+    assert report.state == "verified"
+    assert_same(source, result, {"i": np.array([5, -6, -1, -5, 0, -100])})
+
+
+def test_what_infinity_leaves_of_a_half_is_all_of_it():
+    source = model_of("g (float16[8] x, float16[8] z) => (float16[8] y) { y = Mod <fmod = 1> (x, z) }", 13)
+    result, _ = convert(source, 9)
+    x = np.float16([3, -3, np.inf, np.nan, 5, -5, 2, 0])
+    z = np.float16([np.inf, -np.inf, np.inf, np.inf, 3, 3, 0, -np.inf])
+    assert_same(source, result, {"x": x, "z": z})
