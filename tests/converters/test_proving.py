@@ -3,11 +3,14 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 from onnx import parser
 
 from onnxbench import Model
 from onnxbench.converters import adapters
+from onnxbench.converters.believed import Ran
+from onnxbench.converters.nonfinite import without_lost_ends
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.plan import plan_model
 from onnxbench.converters.recheck import recheck
@@ -15,6 +18,7 @@ from onnxbench.converters.runtime_target import target_of
 from onnxbench.converters.verdict import verdict
 from onnxbench.converters.written import read, written
 from onnxbench.errors import ModelError
+from onnxbench.runtimes.outcome import Outcome
 
 from .judging import LIMITS, convert, model_of
 
@@ -179,3 +183,32 @@ def test_a_report_without_certificates_says_why(tmp_path):
     _, report = convert(model_of("g (float[2] x) => (float[2] y) { y = Relu (x) }", 11), 13)
     path.write_text(json.dumps(report.to_dict()))
     assert recheck(str(path), LIMITS).rows == []
+
+
+def test_scales_of_zero_and_infinity_tell_nothing():
+    text = "g (float[3,4] x, float[3] s, uint8[3] z) => (uint8[3,4] y) { y = QuantizeLinear <axis = 0> (x, s, z) }"
+    result, report = convert(model_of(text, 13), 9)
+    assert result is not None
+    (certificate,) = report.certificates
+    assert certificate.state == "same"
+    assert certificate.runs >= 2
+
+
+def test_infinity_may_end_in_nan_but_not_in_a_number(monkeypatch):
+    text = "g (float[2,8] x) => (float[2,8] y, float[2,1] m) <float[8] s = {1,1,1,1,1,1,1,1}> { y, m = LayerNormalization (x, s) }"
+    result, report = convert(model_of(text, 17), 13)
+    assert (result is not None, report.state) == (True, "verified")
+    adapters.registered()
+    monkeypatch.setitem(adapters._adapters, ("", "Softmax", 11, 13), lambda site: site.put("Clip", [site.input(0)]))
+    assert convert(model_of(SOFTMAX, 11), 13)[1].state == "mismatch"
+
+
+def test_only_nan_against_infinity_is_levelled():
+    values = (
+        np.float32([np.nan, np.inf, -np.inf, 1, np.inf, np.nan]),
+        np.float32([np.inf, np.nan, np.inf, np.inf, np.inf, np.nan]),
+    )
+    one, other = (Ran(Outcome("ok", outputs={"y": value}), True) for value in values)
+    first, second = (ran.outcome.outputs["y"] for ran in without_lost_ends(one, other))
+    np.testing.assert_array_equal(first, np.float32([0, 0, -np.inf, 1, np.inf, np.nan]))
+    np.testing.assert_array_equal(second, np.float32([0, 0, np.inf, np.inf, np.inf, np.nan]))
