@@ -116,6 +116,8 @@ def test_every_option_and_field_of_convert_is_documented():
     import inspect
 
     from onnxbench.commands.convert import convert
+    from onnxbench.converters.plan import Plan
+    from onnxbench.converters.plan import Row as PlanRow
     from onnxbench.converters.report import Certificate, Conversion, Refusal, Rewrite
     from onnxbench.converters.summary import STATES, Row, Summary
 
@@ -127,6 +129,7 @@ def test_every_option_and_field_of_convert_is_documented():
     summary = Summary().to_dict()
     shown = [
         *(Conversion("").to_dict(), Refusal(*"nowsr").to_dict(), Rewrite("n", "o", "w", (), ()).to_dict()),
+        *(Plan("", {}, {}).to_dict(), PlanRow(*"nnoodw", 0, 0).to_dict()),
         *(Certificate("n", "o", "w", "same").to_dict(), Row("m", "p", "other").to_dict(), summary, summary["totals"]),
     ]
     for name in {name for fields in shown for name in fields} | set(STATES):

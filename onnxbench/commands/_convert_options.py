@@ -42,8 +42,10 @@ Expand = Annotated[
     ),
 ]
 Explain = Annotated[
-    str | None,
-    typer.Option("--explain", metavar="NODE", rich_help_panel=options.SHOW, help="Say what would become of a node."),
+    list[str] | None,
+    typer.Option(
+        "--explain", metavar="SELECTION", rich_help_panel=options.SHOW, help="Say what would become of some nodes."
+    ),
 ]
 Recheck = Annotated[
     Path | None,

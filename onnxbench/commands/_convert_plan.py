@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from onnxbench.commands._targets import Target
-from onnxbench.errors import AnswerIsNo, escape, quote
+from onnxbench.errors import AnswerIsNo, escape
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,14 +35,18 @@ class Planned:
     @property
     def verdict(self) -> AnswerIsNo | None:
         """What stops it."""
-        refused = [row for row in self.plan.rows if row.action == "refused"] if self.plan is not None else []
-        if not refused:
+        from onnxbench.converters.verdict import others, way_out
+
+        if self.plan is None or not (refused := self.plan.refused):
             return None
-        first, more = refused[0], len(refused) - 1
-        also = f", and {more} more node{'s' * (more != 1)} cannot be converted" if more else ""
+        first = refused[0]
+        place = f" in {first.where}" if first.where else ""
         step = f"{', '.join(first.steps)}: " if first.steps else ""
-        fact = f"{self.model} cannot be converted: {first.node}: {step}{first.reason}{also}"
-        return AnswerIsNo("OB107", fact)
+        also = others(len(refused) - 1)
+        fact = f"{self.model} cannot be converted: {first.node}{place}: {step}{first.reason}{also}"
+        return AnswerIsNo(
+            "OB107", fact, hint=way_out(self.model, [(row.where, row.reason) for row in refused], self.plan.furthest)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         if self.plan is None:
@@ -55,7 +58,7 @@ class Planned:
 def plan(
     models: Sequence[str],
     asked: ConvertOptions,
-    explain: str | None,
+    explain: Sequence[str],
     out: Console,
     progress: Progress,
     *,
@@ -63,35 +66,38 @@ def plan(
     from_: int | None,
     json: bool,
 ) -> int:
-    """Say what would become of each model, or of one node of one."""
+    """Say what would become of each model, or of some nodes of one."""
     from onnxbench.commands._each import each
+    from onnxbench.converters.hidden import search, told
     from onnxbench.converters.plan import plan_model
     from onnxbench.converters.survey import look
-    from onnxbench.core.files import find_models, is_plural
+    from onnxbench.core.files import is_plural
     from onnxbench.core.model import load
     from onnxbench.render.converting import print_explained, print_plan
 
     plural = is_plural(models)
-    raised = {path: is_plural([text]) and not exact for text in models for path in find_models([text])}
+    found = {text: search(text) for text in models}
+    raised = {path: is_plural([text]) and not exact for text, led in found.items() for path in led.models}
+    if left_out := told([path for led in found.values() for path in led.hidden]):
+        typer.echo(escape(left_out), err=True)
 
     def work(job: Target) -> Planned:
         progress.step(f"planning {job.source}")
         try:
             if plural or asked.at_least:
-                found = look(job.source)
-                reason = _stays(found, asked, from_, raised=asked.at_least or raised[job.source])
+                reason = _stays(look(job.source), asked, from_, raised=asked.at_least or raised[job.source])
                 if reason:
                     return Planned(escape(job.source), reason=reason)
-            made = plan_model(load(job.source), asked)
+            made = plan_model(load(job.source), asked, explain)
         finally:
             progress.close()
-        return Planned(made.model, made if explain is None else _only(made, explain))
+        return Planned(made.model, made)
 
     def show(planned: Planned) -> None:
         if planned.plan is None:
             out.print(f"{planned.model}: stays as it is: {planned.reason}")
             return
-        (print_plan if explain is None else print_explained)(planned.plan, out)
+        (print_explained if explain else print_plan)(planned.plan, out)
         if (stopped := planned.verdict) is not None:
             typer.echo(f"error[{stopped.code}]: {escape(stopped.message)}", err=True)
 
@@ -108,22 +114,3 @@ def _stays(look: Look, asked: ConvertOptions, from_: int | None, *, raised: bool
     if from_ is not None and opset_of(look) != from_:
         return f"it is not at opset {from_}"
     return look.stays(asked.targets) if raised and not asked.expand and asked.ir is None else ""
-
-
-def _only(plan: Plan, node: str) -> Plan:
-    """What a plan says of one node.
-
-    Raises:
-        NameNotFound: OB303 if there is no such node.
-    """
-    from onnxbench.core.nearest import not_found
-
-    named = quote(node)  # a label is 'name' (Operator), or: Operator that makes 'output'
-    found = [
-        row
-        for row in plan.rows
-        if row.node == node or row.node.startswith(f"{named} (") or row.node.endswith(f" {named}")
-    ]
-    if not found:
-        raise not_found("node", node, [row.node for row in plan.rows])
-    return dataclasses.replace(plan, rows=found)

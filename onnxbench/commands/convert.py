@@ -82,11 +82,11 @@ def convert(
         raise _wrong(f"--others is copy or skip, not {others!r}")
     if no_verify and require_verified:
         raise _wrong("--no-verify and --require-verified contradict each other")
-    if plural and explain is not None:
+    if plural and explain:
         raise _wrong("--explain is for one model", "name one model")
     if not plural and from_ is not None:
         raise _wrong("--from chooses among several models, and one is named")
-    if report and (dry_run or explain is not None):
+    if report and (dry_run or explain):
         raise _wrong("--report is of a conversion, and none is asked for", "--json")
     _opsets.refuse_unclear(to, at_least, to_runtime, changes_more=ir is not None or bool(expand))
     _warm_up(plural=plural, runs=not no_verify)  # while everything else is imported
@@ -114,8 +114,8 @@ def convert(
     header.refuse_unknown(asked.targets)
     header.refuse_unheard(asked)
     progress = Progress(quiet, verbose)
-    if dry_run or explain is not None:
-        return plan(models, asked, explain, out, progress, exact=exact, from_=from_, json=json)
+    if dry_run or explain:
+        return plan(models, asked, explain or [], out, progress, exact=exact, from_=from_, json=json)
     job = _job(asked, _feeding(inputs, shape, dim, range_, seed), require_verified, allow_lossy, force)
     job = dataclasses.replace(job, runtime=to_runtime or "")
     if plural:

@@ -54,6 +54,7 @@ class Batch:
         """
         started = time.monotonic()
         self._summary.total = len(self.tree.items)
+        self._summary.hidden = list(self.tree.hidden)
         pool = ThreadPoolExecutor(max(1, self.asked.jobs))
         try:
             self._work(pool)

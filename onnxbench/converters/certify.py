@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from onnx import ModelProto
 
 from onnxbench.converters import believed
 from onnxbench.converters.forms import Rewritten, forms, likeness
+from onnxbench.converters.nonfinite import without_lost_ends
 from onnxbench.converters.report import Certificate
+from onnxbench.converters.undefined import comes_to_undefined
 from onnxbench.converters.written import read, written
 from onnxbench.core.feeds import generate
 from onnxbench.core.graph import GraphView
@@ -25,6 +28,8 @@ from onnxbench.verify import drawn_outputs
 _TRIES = ((3, 2), (2, 3), (4, 4), (3, 1), (1, 0))
 #: What is said of a body of the specification that differs from the operator where there is nothing to compute.
 EMPTY = "where its inputs are empty, the body that the specification gives makes something else"
+#: What is said of a body that differs from the operator where the specification leaves open what comes out.
+OPEN = "where it has to make whole numbers of what is none, as of infinity, nothing says what, and it may differ"
 #: Seconds after which no further certificate is made, in runs of one model.
 _BUDGET = 0.5
 #: What operators are known to part at, besides NaN: no end, ties of rounding, both zeros.
@@ -68,7 +73,7 @@ def _certificate(entry: Rewritten, source: Model, result: ModelProto, limits: Li
     reason = ""
     for size, rank in _TRIES:
         both = forms(entry, source.proto, result, size, rank)
-        told = compare(both.old, both.new, limits)
+        told = compare(both.old, both.new, limits, by_body=entry.by_body)
         if told.state != "untold":
             return _with_empty(entry, told, source, result, limits)
         reason = reason or told.reason
@@ -84,15 +89,27 @@ def _with_empty(entry: Rewritten, told: Certificate, source: Model, result: Mode
     both = forms(entry, source.proto, result, 0, 2)
     if not any(dim.dim_value == 0 for value in both.old.graph.input for dim in value.type.tensor_type.shape.dim):
         return told
-    empty = compare(both.old, both.new, limits)
+    empty = compare(both.old, both.new, limits, by_body=entry.by_body)
     if empty.state != "differs":
         return told
     # What the specification gives as the meaning of an operator is right by definition; runtimes know better of nothing.
     return replace(told, reason=EMPTY) if entry.by_body else empty
 
 
-def compare(old: ModelProto, new: ModelProto, limits: Limits) -> Certificate:
-    """Run both forms on the same inputs: whether they gave the same wherever the old one ran."""
+def compare(old: ModelProto, new: ModelProto, limits: Limits, *, by_body: bool) -> Certificate:
+    """Run both forms on the same inputs: whether they gave the same wherever the old one ran.
+
+    Args:
+        old, new: the forms.
+        limits: of one run.
+        by_body: whether the new form is the body that the specification gives: what that leaves open, the operator does too;
+            else it is the old form that tells.
+    """
+    told = _compared(old, new, limits, by_body=by_body)
+    return replace(told, by_body=by_body)
+
+
+def _compared(old: ModelProto, new: ModelProto, limits: Limits, *, by_body: bool) -> Certificate:
     before, after = Model(old, label="the old form"), Model(new, label="the new form")
     texts = written(old), written(new)
     if drawn_outputs(before):
@@ -110,9 +127,16 @@ def compare(old: ModelProto, new: ModelProto, limits: Limits) -> Certificate:
             runs += 1
         elif told.state == "differs" and _holds_nan(feeds):
             notes.append("where its inputs hold NaN, it may differ")
+        elif told.state == "differs" and comes_to_undefined(new if by_body else old, feeds, limits):
+            notes.append(OPEN)
+        elif told.state == "differs" and believed.told(*without_lost_ends(ran, again)).state == "same":
+            runs += 1
+            notes.append("where infinity comes in, it may give NaN for infinity, or infinity for NaN")
         else:
             return Certificate("", "", "", told.state, runs, told.reason, *texts)
-    return Certificate("", "", "", "same" if runs else "untold", runs, "; ".join(notes) if runs else reason, *texts)
+    return Certificate(
+        "", "", "", "same" if runs else "untold", runs, "; ".join(dict.fromkeys(notes)) if runs else reason, *texts
+    )
 
 
 def _holds_nan(feeds: Mapping[str, Value]) -> bool:
@@ -145,7 +169,7 @@ def _edged(value: Value, values: Sequence[float], shift: int) -> Value:
         return row.astype(value.dtype)
 
 
-def recheck(certificates: Iterable[Mapping[str, str]], limits: Limits) -> list[Certificate]:
+def recheck(certificates: Iterable[Mapping[str, Any]], limits: Limits) -> list[Certificate]:
     """Run the forms of certificates again; those that are like another's are not run twice."""
     found = []
     for entry in certificates:
@@ -155,6 +179,7 @@ def recheck(certificates: Iterable[Mapping[str, str]], limits: Limits) -> list[C
         if not entry["old"]:
             found.append(Certificate(*names, "untold", 0, entry["reason"]))
             continue
-        told = compare(read(entry["old"]), read(entry["new"]), limits)
-        found.append(Certificate(*names, told.state, told.runs, told.reason, entry["old"], entry["new"]))
+        by_body = bool(entry.get("by_body", False))
+        told = compare(read(entry["old"]), read(entry["new"]), limits, by_body=by_body)
+        found.append(replace(told, node=names[0], op=names[1], where=names[2], old=entry["old"], new=entry["new"]))
     return found

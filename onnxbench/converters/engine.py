@@ -1,34 +1,33 @@
-"""Take each node of a model from one opset to another, step by step."""
+"""Take each node of a model from one opset to another."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
-from onnxbench.converters import expand, rules, schemas
-from onnxbench.converters.adapters import Adapter, adapter_of, experiment_of, why_impossible
+from onnxbench.converters import rules, schemas
+from onnxbench.converters.adapters import experiment_of
 from onnxbench.converters.facts import Facts
 from onnxbench.converters.forms import Rewritten
-from onnxbench.converters.guess import known_of
-from onnxbench.converters.names import Names, copied, every_name_of, label_of
+from onnxbench.converters.names import Names, copied, every_name_of, label_of, named
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.places import Places
 from onnxbench.converters.report import Refusal, Rewrite
-from onnxbench.converters.site import Open, Refused, Site
-from onnxbench.converters.storage import Storage
+from onnxbench.converters.site import Open, Refused
+from onnxbench.converters.storage import ANY_CONSTANT, Storage
+from onnxbench.converters.walk import Path, Walk, holds_graphs
 from onnxbench.core.attributes import subgraphs
 from onnxbench.core.graph import call_key, plain_domain
 from onnxbench.core.model import Model
 from onnxbench.errors import escape, quote
-from onnxbench.folding import stored
 from onnxbench.folding.changes import set_nodes
+from onnxbench.folding.sweep import called_functions
 
-_HOLDING = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
-#: More steps than any node takes, with all that comes in its place.
-_MOST_STEPS = 20_000
+#: A node, its place in its graph, what is known there, and opsets by domain.
+Stuck = tuple[NodeProto, int, Facts, dict[str, int]]
 
 
 @dataclass
@@ -39,6 +38,7 @@ class Engine:
         source: the model as it stands; facts come from it.
         result: a copy of its protobuf, changed in place.
         options: what is asked.
+        stuck: nodes that were refused, with where they stand.
     """
 
     source: Model
@@ -49,14 +49,16 @@ class Engine:
     rewritten: list[Rewritten] = field(default_factory=list)
     nodes: int = 0
     refused_functions: set[str] = field(default_factory=set)
+    stuck: list[Stuck] = field(default_factory=list)
 
     def run(self) -> None:
         """Convert every graph, body, function and training graph; what is refused stays as it is."""
         places = Places(self.source, self.options)
         main = self.source.proto.graph
         self._graph(main, self.result.graph, places.main(), "", places.opsets)
+        called = called_functions(self.source.proto)
         for function, copy in zip(self.source.proto.functions, self.result.functions, strict=True):
-            where, before = f"function {function.name}", len(self.refusals)
+            where, before = named(function, called), len(self.refusals)
             self._holder(function.node, copy, places.function(function), where, places.opsets_of(function))
             if len(self.refusals) > before:
                 self.refused_functions.add(function.name)
@@ -80,16 +82,19 @@ class Engine:
         opsets: dict[str, int],
     ) -> None:
         """Convert the nodes of a graph or function; `holder` is where the results go."""
-        storage = self._storage(holder)
+        storage = self._storage(holder, self.options.end("", opsets.get("", 1)))
         made: list[NodeProto] = []
         changed = False
         for index, (node, copy) in enumerate(zip(nodes, holder.node, strict=True)):
             self.nodes += 1
-            if node.attribute and any(attribute.type in _HOLDING for attribute in node.attribute):
+            if holds_graphs(node):
                 for (label, body), (_, target) in zip(subgraphs(node), subgraphs(copy), strict=True):
                     inner = f"{where}/{label_of(node)}:{label}" if where else f"{label_of(node)}:{label}"
                     self._graph(body, target, Places.body(facts, index, label), inner, opsets)
+            before = len(self.refusals)
             converted = self._node(node, copy, index, facts, storage, where, opsets)
+            if len(self.refusals) > before:
+                self.stuck.append((node, index, facts, opsets))
             if converted is None:
                 made.append(copy)
             else:
@@ -101,14 +106,13 @@ class Engine:
                 set_nodes(holder, made)
                 holder.initializer.extend(constants.values())
             else:
-                front = [stored.node(tensor, name) for name, tensor in constants.items()]
-                set_nodes(holder, [*front, *made])
+                set_nodes(holder, [*storage.nodes(), *made])
 
-    def _storage(self, holder: GraphProto | FunctionProto) -> Storage:
-        # Before IR version 4 an initializer has to be an input.
+    def _storage(self, holder: GraphProto | FunctionProto, opset: int) -> Storage:
+        # Before IR version 4 an initializer has to be an input; before opset 9 a Constant gives floats only.
         ir = self.result.ir_version if self.options.ir is None else self.options.ir
-        as_initializers = isinstance(holder, GraphProto) and ir >= 4
-        return Storage(as_initializers, self.names)
+        as_initializers = isinstance(holder, GraphProto) and (ir >= 4 or opset < ANY_CONSTANT)
+        return Storage(as_initializers, self.names, opset)
 
     @cached_property
     def names(self) -> Names:
@@ -146,7 +150,7 @@ class Engine:
         if version is not None and not wanted and rules.stands(domain, node.op_type, start, end):
             return None
         before = len(storage.tensors)
-        path = _Path(node.op_type, [])
+        path = Path(node.op_type, [])
         try:
             made = self.walk(copied(copy), start, end, facts, storage, index, path)
         except Refused as error:
@@ -185,7 +189,7 @@ class Engine:
         facts: Facts,
         storage: Storage,
         index: int,
-        path: _Path | None = None,
+        path: Path | None = None,
     ) -> list[NodeProto]:
         """Take a node, and what comes in its place, to the end.
 
@@ -199,9 +203,10 @@ class Engine:
         Raises:
             Refused: if a step cannot be taken.
         """
-        path = path if path is not None else _Path(node.op_type, [])
+        path = path if path is not None else Path(node.op_type, [])
+        walk = Walk(end, facts, storage, path, node.op_type in self.options.expand)
         try:
-            return self._steps(node, start, end, facts, storage, path)
+            return walk.taken(node, start)
         except Open:
             bound = facts.bound(index)
             if bound is None:
@@ -209,106 +214,9 @@ class Engine:
             path.taken[:] = [path.step]  # that it holds what its calls give is a change, whatever else happens
             copy = NodeProto()
             copy.CopyFrom(bound)
-            made = self._steps(copy, start, end, facts, storage, path)
+            made = walk.taken(copy, start)
             path.taken[:] = dict.fromkeys(path.taken)
             return made
-
-    def _steps(
-        self, node: NodeProto, start: int, end: int, facts: Facts, storage: Storage, path: _Path
-    ) -> list[NodeProto]:
-        done: list[NodeProto] = []
-        pending = [(node, start)]
-        steps = 0
-        if node.op_type in self.options.expand:
-            pending = self._expanded(node, start, facts, storage, path)
-        while pending:
-            current, at = pending.pop()
-            domain = plain_domain(current.domain)
-            if schemas.schema(domain, current.op_type, at) is None:
-                pending += self._succeeded(current, at, end, facts, storage, path)
-                continue
-            step = schemas.step(domain, current.op_type, at, end)
-            if step is None:
-                done.append(current)
-                continue
-            adapter = adapter_of(step.key)
-            if adapter is None and rules.is_transparent(step):
-                pending.append((current, step.opset))
-                continue
-            steps += 1
-            assert steps < _MOST_STEPS, f"{node.op_type} goes in circles"
-            path.step = step.sentence()
-            site = Site(current, step, end, facts, storage)
-            before = current.SerializeToString()  # adapters may change the node itself
-            valid_at = self._step(site, path, adapter)
-            path.adapted = path.adapted or adapter is not None
-            if len(site.made) != 1 or site.made[0].SerializeToString() != before:
-                path.taken.append(path.step)
-            pending += [(made, valid_at) for made in reversed(site.made)]
-        return done
-
-    def _succeeded(
-        self, node: NodeProto, start: int, end: int, facts: Facts, storage: Storage, path: _Path
-    ) -> list[tuple[NodeProto, int]]:
-        """What takes the place of an operator that was an experiment."""
-        known = experiment_of(node.op_type)
-        if known is None or plain_domain(node.domain) or known[0] <= start:
-            raise Refused(f"opset {start} has no operator {node.op_type}")
-        opset, successor = known
-        path.step = f"{node.op_type} (experimental) to {opset}"
-        if end < opset:
-            raise Refused(f"what takes its place came with opset {opset}")
-        site = Site(node, schemas.experimental(node.op_type, opset), end, facts, storage)
-        successor(site)
-        for made in site.made:
-            made.domain = ""
-        path.taken.append(path.step)
-        return [(made, opset) for made in reversed(site.made)]
-
-    def _step(self, site: Site, path: _Path, adapter: Adapter | None) -> int:
-        """Let one step happen; the opset at which the new nodes are valid."""
-        if adapter is not None:
-            _refuse_unset(site)
-            adapter(site)
-            return site.valid_at
-        reason = why_impossible(site.step.key)
-        if reason is not None:
-            site.refuse(reason)
-        if site.step.new is None or site.step.new.deprecated:
-            path.by_body = True
-            return self._by_body(site)
-        if not rules.decides(site.step):
-            site.refuse(f"no rule is known for {site.step.sentence()}")
-        rules.keep(site)
-        return site.opset
-
-    def _by_body(self, site: Site) -> int:
-        body = expand.body_of(site.node, site.step.old, site.before, site.facts)
-        if body is None:
-            rules.keep(site)
-            raise AssertionError("a step below the introduction is refused")
-        nodes, opset = expand.inlined(site.node, body, site.storage.fresh)
-        site.made += nodes
-        return self._note(nodes, opset, site.facts)
-
-    def _note(self, nodes: Iterable[NodeProto], opset: int, facts: Facts) -> int:
-        for node in nodes:
-            facts.made.later(node.output, partial(known_of, node, opset, facts))
-        return opset
-
-    def _expanded(
-        self, node: NodeProto, start: int, facts: Facts, storage: Storage, path: _Path
-    ) -> list[tuple[NodeProto, int]]:
-        version = schemas.schema(plain_domain(node.domain), node.op_type, start)
-        body = expand.body_of(node, version, start, facts) if version is not None else None
-        path.step = f"{node.op_type} expanded"
-        if body is None:
-            raise Refused(f"the specification of {node.op_type} at opset {start} gives no function body for it")
-        nodes, opset = expand.inlined(node, body, storage.fresh)
-        self._note(nodes, opset, facts)
-        path.taken.append(path.step)
-        path.by_body = True
-        return [(inner, opset) for inner in reversed(nodes)]
 
     def is_call(self, node: NodeProto) -> bool:
         """Whether a node calls a function of the model."""
@@ -320,23 +228,6 @@ class Engine:
 
     def _refuse(self, node: NodeProto, where: str, step: str, reason: str) -> None:
         self.refusals.append(Refusal(label_of(node), node.op_type, where, step, reason))
-
-
-@dataclass
-class _Path:
-    """The step that a node is at, those in which it changed, and whether an adapter, or a body of the specification, had a say."""
-
-    step: str
-    taken: list[str]
-    adapted: bool = False
-    by_body: bool = False
-
-
-def _refuse_unset(site: Site) -> None:
-    """A reference to an attribute that a call leaves out is no attribute in that call, and one in others."""
-    for attribute in site.node.attribute:
-        if attribute.ref_attr_name and not site.facts.gives(attribute.ref_attr_name):
-            raise Open(f"{attribute.name} is an attribute of the function, which not all of its calls give")
 
 
 def _is_experiment(domain: str, op: str, opset: int) -> bool:

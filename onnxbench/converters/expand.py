@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from onnx import FunctionProto, GraphProto, NodeProto, TypeProto
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
 from onnx.defs import OpSchema
 
+from onnxbench.converters import schemas
 from onnxbench.converters.facts import Facts
 from onnxbench.converters.site import Open
-from onnxbench.core.attributes import bind, nodes_below, subgraphs
-from onnxbench.core.graph import opset_imports
+from onnxbench.core.attributes import all_nodes, bind, nodes_below, subgraphs
+from onnxbench.core.graph import opset_imports, plain_domain
 from onnxbench.core.hoist import defined_names, every_name, renamed
 
 
@@ -38,13 +39,45 @@ def body_of(node: NodeProto, version: OpSchema, opset: int, facts: Facts) -> Fun
     return function
 
 
+def absences(model: ModelProto, operators: Collection[str]) -> list[str]:
+    """A note for each operator that is to be expanded and that no node of a model has."""
+    if not operators:
+        return []
+    met = {node.op_type for node in all_nodes(model) if plain_domain(node.domain) in schemas.REVIEWED}
+    return [f"--expand {op} changed nothing: no node has that operator" for op in sorted(set(operators) - met)]
+
+
 def _mend(function: FunctionProto) -> None:
+    if function.name == "AffineGrid":
+        _keep_the_batch(function)
+    if function.name == "DynamicQuantizeLinear":
+        _avoid_no_scale(function)
+
+
+def _keep_the_batch(function: FunctionProto) -> None:
     """The body of AffineGrid takes out the axis that a Split has left by leaving out all of size 1: the batch too."""
-    if function.name != "AffineGrid":
-        return
     for node in nodes_below(function.node):
         if node.op_type == "Squeeze" and len(node.input) == 1:
             node.input.append("one_1d")
+
+
+def _avoid_no_scale(function: FunctionProto) -> None:
+    """The body of DynamicQuantizeLinear divides zeros by a scale of 0; runtimes give 1 as the scale of nothing but zeros."""
+    nodes = []
+    for node in function.node:
+        nodes.append(node)
+        if list(node.output) == ["Scale"]:
+            node.output[0] = "Any_Scale"
+            nodes += [
+                helper.make_node(
+                    "Constant", [], ["One"], value=helper.make_tensor("One", TensorProto.FLOAT, [], [1.0])
+                ),
+                helper.make_node("Equal", ["X_Range", "Q_Min"], ["Only_Zeros"]),
+                helper.make_node("Where", ["Only_Zeros", "One", "Any_Scale"], ["Scale"]),
+            ]
+    made = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del function.node[:]
+    function.node.extend(made)
 
 
 def _makes_twice(function: FunctionProto) -> bool:

@@ -102,7 +102,7 @@ class Facts:
 
     def element(self, name: str) -> int | None:
         """The element type of a tensor."""
-        if name in self.made:
+        if name in self.made and (self.made[name].element is not None or not self._is_own(name)):
             return self.made[name].element
         return self._agreed(lambda scope: _element(scope, name))
 
@@ -129,7 +129,7 @@ class Facts:
 
     def dims(self, name: str) -> Dims | None:
         """The dims of a tensor; None for each that is not a number."""
-        if name in self.made:
+        if name in self.made and (self.made[name].dims is not None or not self._is_own(name)):
             return self.made[name].dims
         found = [_dims(scope, name) for scope in self.walked]
         if not found or any(dims is None for dims in found):
@@ -192,6 +192,10 @@ class Facts:
         function.attribute_proto.extend(called.attribute_proto)
         function.node.extend(nodes)
         return bind(function, view.owner.proto)
+
+    def _is_own(self, name: str) -> bool:
+        """Whether the source makes a value too: then what is known of that holds for what is made in its place."""
+        return bool(self.scopes) and all(scope.view.defines(name) for scope in self.scopes)
 
     def _agreed(self, ask: Callable[[Scope], _T | None]) -> _T | None:
         found = {ask(scope) for scope in self.walked}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from onnx import NodeProto, TensorProto, helper
 from onnx.defs import OpSchema
 
@@ -215,6 +216,20 @@ def _dims_extended(node: NodeProto, attributes: dict[str, Any], facts: Facts) ->
     return tuple(1 if place in places else next(rest) for place in range(len(dims) + len(axes)))
 
 
+def _dims_sliced(node: NodeProto, attributes: dict[str, Any], facts: Facts) -> tuple[int | None, ...] | None:
+    """Of a list, which is what shapes are sliced of."""
+    dims = facts.dims(node.input[0])
+    if dims is None or len(dims) != 1 or dims[0] is None:
+        return None
+    values = [facts.value(name) if name else np.ones(1) for name in node.input[1:]]
+    found = [attributes[name] for name in ("starts", "ends") if name in attributes]
+    bounds = found or [None if value is None else value.reshape(-1) for value in values[:2]]
+    step = values[3] if len(values) > 3 else np.ones(1)
+    if len(bounds) != 2 or bounds[0] is None or bounds[1] is None or step is None:
+        return None
+    return (len(range(*slice(int(bounds[0][0]), int(bounds[1][0]), int(step.reshape(-1)[0])).indices(dims[0]))),)
+
+
 _DIMS: dict[str, Callable[[NodeProto, dict[str, Any], Facts], tuple[int | None, ...] | None]] = {
     "Shape": _dims_of_shape,
     "Constant": lambda node, attributes, facts: tuple(attributes["value"].dims) if "value" in attributes else None,
@@ -222,6 +237,7 @@ _DIMS: dict[str, Callable[[NodeProto, dict[str, Any], Facts], tuple[int | None, 
     "Reshape": _dims_reshaped,
     "Concat": _dims_joined,
     "Unsqueeze": _dims_extended,
+    "Slice": _dims_sliced,
     **dict.fromkeys(_BROADCAST, _dims_broadcast),
 }
 
@@ -270,6 +286,8 @@ def _multiplied(one: int | None, other: int | None) -> int | None:
 
 
 def _reduced(node: NodeProto, attributes: dict[str, object], facts: Facts) -> int | None:
+    if _leaves_a_scalar(node, attributes, facts):
+        return 0
     rank = facts.rank(node.input[0])
     if rank is None or attributes.get("keepdims", 1):
         return rank
@@ -277,6 +295,14 @@ def _reduced(node: NodeProto, attributes: dict[str, object], facts: Facts) -> in
         return rank - 1
     axes = _axes_of(node, attributes, facts)
     return None if not axes else rank - len(axes)
+
+
+def _leaves_a_scalar(node: NodeProto, attributes: dict[str, object], facts: Facts) -> bool:
+    """Whether a reduction is over all axes, which is what no axes mean, and keeps none of them."""
+    if attributes.get("keepdims", 1) or node.op_type.startswith("Arg") or "axes" in attributes:
+        return False
+    value = facts.value(node.input[1]) if len(node.input) > 1 and node.input[1] else np.empty(0)
+    return value is not None and not value.size and not attributes.get("noop_with_empty_axes", 0)
 
 
 def _axes_of(node: NodeProto, attributes: dict[str, Any], facts: Facts) -> list[int] | None:

@@ -74,12 +74,24 @@ def describe_result(result: ModelProto, report: Conversion) -> None:
     """Write what it is afterwards into a report."""
     imports = opset_imports(result.opset_import)
     report.after, report.ir_after = spelled(imports), result.ir_version
-    fell = any(report.after.get(name, version) < version for name, version in report.before.items())
-    if not fell:
-        return
+    report.notes += notes(report.before, result)
+
+
+def notes(before: Mapping[str, int], result: ModelProto) -> list[str]:
+    """What to know of the IR version of a result.
+
+    Args:
+        before: opset version by domain, spelled out, of the source.
+        result: as it is stamped.
+    """
+    imports = opset_imports(result.opset_import)
+    after = spelled(imports)
+    if all(after.get(name, version) >= version for name, version in before.items()):
+        return []
     least, what = ir.needed(result)
     if least == result.ir_version and least > (usual := ir.released_with(imports)):
-        report.notes.append(f"the IR version is {least}, not the {usual} of that opset, for {what}")
+        return [f"the IR version is {least}, not the {usual} of that opset, for {what}"]
+    return []
 
 
 def stamp(source: ModelProto, result: ModelProto, options: ConvertOptions) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from onnxbench.core.attributes import subgraphs
+from onnxbench.core.graph import FunctionKey, plain_domain
 from onnxbench.errors import quote
+
+#: What is said of a function that has no part in what the model computes.
+UNCALLED = ", which nothing calls"
 
 
 class Names(set[str]):
@@ -58,6 +62,17 @@ def label_of(node: NodeProto) -> str:
     if node.name:
         return f"{quote(node.name)} ({node.op_type})"
     return f"{node.op_type} that makes {quote(node.output[0]) if node.output else 'nothing'}"
+
+
+def named(function: FunctionProto, called: Collection[FunctionKey]) -> str:
+    """How reports name a function as the place where a node stands.
+
+    Args:
+        function: the function.
+        called: keys of those that anything calls.
+    """
+    is_called = (plain_domain(function.domain), function.name, function.overload) in called
+    return f"function {function.name}{'' if is_called else UNCALLED}"
 
 
 def copied(node: NodeProto) -> NodeProto:

@@ -10,6 +10,7 @@ import numpy as np
 from onnxbench.converters import believed
 from onnxbench.converters.certify import EMPTY, certify
 from onnxbench.converters.feeding import Feeding
+from onnxbench.converters.foreign import why_apart
 from onnxbench.converters.forms import Rewritten
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.report import Conversion
@@ -17,7 +18,8 @@ from onnxbench.core import check
 from onnxbench.core.counts import count_nodes, stored_bytes
 from onnxbench.core.model import Model
 from onnxbench.core.shapes import propagate
-from onnxbench.core.types import infer_strictly
+from onnxbench.core.sorting import in_order, is_unsorted
+from onnxbench.core.types import strict_refusal
 from onnxbench.errors import quote
 from onnxbench.runtimes.base import Limits, Runtime
 from onnxbench.runtimes.find import find
@@ -53,8 +55,8 @@ def prove(
     are a mismatch.
     """
     fault = faults(before, after, options)
-    if fault == REFUSED:
-        fault = _without_stale_types(before, after, report, options)
+    if fault.startswith(REFUSED):
+        fault = _without_stale_types(before, after, report, options, fault)
     if fault:
         report.state, report.reason = "mismatch", fault
         return
@@ -76,7 +78,8 @@ def prove(
         verdict = _by_two(before, after, sets, options.limits) or verdict
     report.runs = verdict.runs
     if verdict.state == "mismatch":
-        report.state, report.reason = "mismatch", verdict.reason
+        apart = why_apart(before.proto)
+        report.state, report.reason = "mismatch", f"{verdict.reason}; {apart}" if apart else verdict.reason
     elif verdict.state == "unverified":
         _without_whole(report, verdict.reason)
     elif unmoved := _unmoved(report, verdict.moved):
@@ -118,14 +121,19 @@ def faults(before: Model, after: Model, options: ConvertOptions) -> str:
         return f"the checker says of the result: {' '.join(fault.split())[:200]}"
     if believed.opset(after) < _INFERRED:
         return ""
-    strict = infer_strictly(_light(after), timeout=third, memory=memory)
-    if strict is None and infer_strictly(_light(before), timeout=third, memory=memory) is not None:
-        return REFUSED
+    refusal = strict_refusal(_light(after), timeout=third, memory=memory)
+    if refusal is not None and is_unsorted(
+        after.proto.graph
+    ):  # runtimes sort nodes, inference takes them as they stand
+        before, after = in_order(before), in_order(after)
+        refusal = strict_refusal(_light(after), timeout=third, memory=memory)
+    if refusal is not None and strict_refusal(_light(before), timeout=third, memory=memory) is None:
+        return f"{REFUSED}: {refusal[:200]}"
     return ""
 
 
-def _without_stale_types(before: Model, after: Model, report: Conversion, options: ConvertOptions) -> str:
-    """What is still wrong with a result once types that the source declared wrongly are put right.
+def _without_stale_types(before: Model, after: Model, report: Conversion, options: ConvertOptions, first: str) -> str:
+    """What is still wrong with a result, of which inference said the first, once types that the source declared wrongly are right.
 
     Inference knows more of newer operators, and finds what it could not before.
     """
@@ -135,7 +143,7 @@ def _without_stale_types(before: Model, after: Model, report: Conversion, option
     for value in (*graph.value_info, *graph.output):
         if value.name in stale:
             value.type.CopyFrom(stale[value.name])
-    fault = faults(before, after, options) if stale else REFUSED
+    fault = faults(before, after, options) if stale else first
     if not fault:
         names = ", ".join(quote(name) for name in sorted(stale)[:3])
         report.notes.append(f"the declared type of {names} contradicted what the model computes, and was put right")

@@ -75,6 +75,7 @@ class Certificate:
         reason: why it is untold, or how they differ.
         old, new: both forms as models, in ONNX text, to run again.
         like: label of the node whose forms are the same, if another has them: then they stand there.
+        by_body: whether the new form is the body that the specification gives for the operator.
     """
 
     node: str
@@ -86,9 +87,10 @@ class Certificate:
     old: str = ""
     new: str = ""
     like: str = ""
+    by_body: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        names = ("node", "op", "where", "state", "runs", "reason", "old", "new", "like")
+        names = ("node", "op", "where", "state", "runs", "reason", "old", "new", "like", "by_body")
         return {name: getattr(self, name) for name in names}
 
 
@@ -107,6 +109,7 @@ class Conversion:
         state: "verified" (whole models gave the same), "certified" (rewritten nodes alone did), "unverified",
             "unchanged" (nothing had to be done), "refused" or "mismatch" (nothing is written).
         reason: why it is no more than that.
+        furthest: of a refused model the opsets nearest to the targets that it can be taken to, by domain, if there are any.
         runs: whole-model runs that were compared.
         notes: what else a reader should know.
         output: file that was written, if one was.
@@ -124,6 +127,7 @@ class Conversion:
     certificates: list[Certificate] = field(default_factory=list)
     state: State = "unverified"
     reason: str = ""
+    furthest: dict[str, int] = field(default_factory=dict)
     runs: int = 0
     notes: list[str] = field(default_factory=list)
     output: str = ""
@@ -149,6 +153,7 @@ class Conversion:
             "by_step": self.by_step(),
             "rewrites": [entry.to_dict() for entry in self.rewrites],
             "refusals": [entry.to_dict() for entry in self.refusals],
+            "furthest": self.furthest,
             "verification": {
                 "state": self.state,
                 "reason": self.reason,

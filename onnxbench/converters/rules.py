@@ -15,7 +15,7 @@ from onnxbench.converters import schemas
 from onnxbench.converters.adapters import adapter_of, why_impossible
 from onnxbench.converters.guess import element_made
 from onnxbench.converters.schemas import Step
-from onnxbench.converters.site import Open, Site
+from onnxbench.converters.site import Open, Site, plain
 
 _OPTIONAL, _VARIADIC = OpSchema.FormalParameterOption.Optional, OpSchema.FormalParameterOption.Variadic
 
@@ -189,7 +189,7 @@ def _is_default(attribute: AttributeProto, declared: OpSchema.Attribute) -> bool
 
 
 def _shown(attribute: AttributeProto) -> str:
-    text = str(helper.get_attribute_value(attribute))
+    text = str(plain(helper.get_attribute_value(attribute)))
     return text if len(text) < 40 else "set"
 
 
@@ -248,3 +248,10 @@ def _agreeing(site: Site, node: NodeProto, new: OpSchema) -> None:
 def _parted(old: OpSchema, new: OpSchema, number: int) -> bool:
     """Whether the old version has more type variables than the new."""
     return len({p.type_str for p in old.inputs}) > len({p.type_str for p in new.inputs})
+
+
+def refuse_unset(site: Site) -> None:
+    """A reference to an attribute that a call leaves out is no attribute in that call, and one in others."""
+    for attribute in site.node.attribute:
+        if attribute.ref_attr_name and not site.facts.gives(attribute.ref_attr_name):
+            raise Open(f"{attribute.name} is an attribute of the function, which not all of its calls give")

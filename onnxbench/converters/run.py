@@ -7,13 +7,15 @@ import gc
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from onnx import ModelProto
 
-from onnxbench.converters import header
+from onnxbench.converters import expand, header
 from onnxbench.converters.engine import Engine
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.proof import prove
+from onnxbench.converters.reach import furthest
 from onnxbench.converters.report import Conversion
 from onnxbench.converters.specialize import specialized
 from onnxbench.converters.verdict import verdict
@@ -24,6 +26,7 @@ from onnxbench.verify import Feeds
 
 #: How deep functions that call functions are told apart.
 _TRIES = 4
+_E = TypeVar("_E", bound=Engine)
 
 
 def convert_model(
@@ -53,12 +56,13 @@ def convert_model(
         report.state, report.after, report.ir_after = "unchanged", report.before, report.ir_before
         report.seconds = time.monotonic() - started
         return model, report
-    source, engine, notes = _converted(source, options)
+    source, engine, notes = converted(source, options, Engine)
     result = engine.result
     report.notes += notes
     report.nodes, report.rewrites, report.refusals = engine.nodes, engine.rewrites, engine.refusals
     if engine.refusals:
         report.state = "refused"
+        report.furthest = header.spelled(_furthest(source, engine, options))
         report.seconds = time.monotonic() - started
         return None, report
     header.stamp(source.proto, result, options)
@@ -102,21 +106,29 @@ def convert(model: ModelProto, to: int | Mapping[str, int], options: ConvertOpti
         SafetyStop: OB501 if the result computes something else.
     """
     targets = {"": to} if isinstance(to, int) else {plain_domain(domain): version for domain, version in to.items()}
-    converted, report = convert_model(Model(model), replace(options or ConvertOptions(), targets=targets))
+    result, report = convert_model(Model(model), replace(options or ConvertOptions(), targets=targets))
     stop = verdict(report)
     if stop is not None:
         raise stop
-    assert converted is not None
-    return fatten(converted).proto
+    assert result is not None
+    return fatten(result).proto
 
 
-def _converted(source: Model, options: ConvertOptions) -> tuple[Model, Engine, list[str]]:
-    """The engine after its work; functions that it refuses get a copy for each kind of call, and another try."""
-    notes: list[str] = []
+def converted(source: Model, options: ConvertOptions, make: Callable[..., _E]) -> tuple[Model, _E, list[str]]:
+    """The model that was converted, the engine after its work, and notes.
+
+    Functions that it refuses get a copy for each kind of call, and another try.
+
+    Args:
+        source: the model, slim.
+        options: what is asked.
+        make: makes an engine of the model, a copy of its protobuf, and the options.
+    """
+    notes, absent = [], expand.absences(source.proto, options.expand)
     for _ in range(_TRIES):
         result = ModelProto()
         result.CopyFrom(source.proto)
-        engine = Engine(source, result, options)
+        engine = make(source, result, options)
         with _uncollected():
             engine.run()
         if not engine.refused_functions:
@@ -129,7 +141,17 @@ def _converted(source: Model, options: ConvertOptions) -> tuple[Model, Engine, l
             f"{more} copies of functions were made: their calls have attributes or types that a node in them depends on"
         ]
         source = apart
-    return source, engine, notes
+    return source, engine, [*notes, *absent]
+
+
+def _furthest(source: Model, engine: Engine, options: ConvertOptions) -> dict[str, int]:
+    """How near to the targets the whole model gets, as another conversion confirms; nothing if it does not."""
+    found = furthest(engine)
+    if not found:
+        return {}
+    nearer = {**options.targets, **found}
+    _, again, _ = converted(source, replace(options, targets=nearer), Engine)
+    return {} if again.refusals else nearer
 
 
 def _stays(model: Model, options: ConvertOptions) -> bool:

@@ -85,10 +85,10 @@ class Site:
                     return attribute.i
                 if attribute.ref_attr_name:
                     raise Open(f"{name} is an attribute of the function, and its calls do not agree on it")
-                return _plain(helper.get_attribute_value(attribute))
+                return plain(helper.get_attribute_value(attribute))
         declared = self.step.old.attributes.get(name)
         if declared is not None and declared.default_value.name:
-            return _plain(helper.get_attribute_value(declared.default_value))
+            return plain(helper.get_attribute_value(declared.default_value))
         return default
 
     def element(self, name: str) -> int | None:
@@ -166,6 +166,8 @@ class Site:
             if name in self.storage.tensors:
                 return name
         array = np.asarray(value, dtype)
+        if not self.storage.holds(array):
+            self.refuse("before opset 9 a function can hold no constant of such numbers")
         name = self.storage.store(array, f"{self.output() or self.node.name or self.node.op_type}_{wish}")
         dims = array.shape
         element = helper.np_dtype_to_tensor_dtype(array.dtype)
@@ -309,9 +311,10 @@ def _trimmed(inputs: Sequence[str]) -> list[str]:
     return names
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """The value of an attribute with text for bytes, and lists for what repeats."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
     if isinstance(value, (list, tuple)) or type(value).__name__.startswith("Repeated"):
-        return [_plain(entry) for entry in value]
+        return [plain(entry) for entry in value]
     return value

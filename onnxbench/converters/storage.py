@@ -5,9 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from onnx import TensorProto, numpy_helper
+from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from onnxbench.core.values import Array
+from onnxbench.folding import stored
+
+#: The opset from which on a Constant gives any type.
+ANY_CONSTANT = 9
+FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
+#: Up to here a float64 holds every whole number.
+_EXACT = 2**53 - 1
 
 
 @dataclass
@@ -19,10 +26,12 @@ class Storage:
         tensors: what adapters stored, by name.
         quick: names by what was asked for; most constants are asked for many times.
         taken: every name of the model.
+        opset: of ai.onnx that the graph goes to.
     """
 
     as_initializers: bool
     taken: set[str]
+    opset: int = 9
     tensors: dict[str, TensorProto] = field(default_factory=dict)
     quick: dict[object, str] = field(default_factory=dict)
     _shared: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
@@ -36,11 +45,32 @@ class Storage:
         self.taken.add(name)
         return name
 
+    def holds(self, value: Array) -> bool:
+        """Whether a constant has a form in the graph."""
+        if self.as_initializers or self.opset >= ANY_CONSTANT or value.dtype in (np.float16, np.float32, np.float64):
+            return True
+        if value.dtype.kind not in "iub":
+            return False
+        return bool((np.abs(value.astype(np.float64)) <= _EXACT).all())
+
     def forget(self, count: int) -> None:
         """Store no more than the first constants, those of a node that was refused in the end left out."""
         for name in list(self.tensors)[count:]:
             del self.tensors[name]
         self._shared = {key: name for key, name in self._shared.items() if name in self.tensors}
+
+    def nodes(self) -> list[NodeProto]:
+        """The constants as nodes; whole numbers below opset 9 as floats that are cast, which holds what float64 does."""
+        made = []
+        for name, tensor in self.tensors.items():
+            if self.opset >= ANY_CONSTANT or tensor.data_type in FLOATS:
+                made.append(stored.node(tensor, name))
+                continue
+            wide = self.fresh(f"{name}_wide")
+            value = numpy_helper.to_array(tensor).astype(np.float64)
+            made.append(stored.node(numpy_helper.from_array(value), wide))
+            made.append(helper.make_node("Cast", [wide], [name], to=tensor.data_type))
+        return made
 
     def store(self, value: Array, wish: str) -> str:
         """Store a value once; its name."""

@@ -122,6 +122,7 @@ class Summary:
         rows: in the order of the command line.
         files: other files.
         asked: what was asked, in words.
+        hidden: models in hidden folders, which were left out.
         total: models that there are; more than rows if it was interrupted.
         interrupted: the signal that ended it; 0 if none did.
         seconds: wall time of this run.
@@ -130,6 +131,7 @@ class Summary:
     rows: list[Row] = field(default_factory=list)
     files: list[File] = field(default_factory=list)
     asked: dict[str, Any] = field(default_factory=dict)
+    hidden: list[str] = field(default_factory=list)
     total: int = 0
     interrupted: int = 0
     seconds: float = 0.0
@@ -180,6 +182,7 @@ class Summary:
             "schema": SCHEMA,
             "asked": self.asked,
             "models": [row.to_dict() for row in self.rows],
+            "hidden": self.hidden,
             "files": [file.to_dict() for file in self.files],
             "totals": {
                 "models": self.total,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from onnxbench.converters.hidden import is_hidden, search
 from onnxbench.core.files import find_models, is_plural
 from onnxbench.errors import ModelError, UsageError, quote
 
@@ -39,11 +40,13 @@ class Tree:
         items: the models.
         files: other files of the folders that were named, by place.
         output: the folder; None if each model is written over itself.
+        hidden: models in hidden folders, which are left out.
     """
 
     items: Sequence[Item]
     files: dict[str, Path]
     output: Path | None
+    hidden: Sequence[str] = ()
 
     def target(self, item: Item) -> Path:
         return self.output / item.place if self.output is not None else Path(item.source)
@@ -60,13 +63,16 @@ def plan_tree(named: Sequence[str], output: Path) -> Tree:
         raise UsageError("OB201", f"several models go into a folder, and {quote(str(output))} is none")
     made: dict[str, Item] = {}
     files: dict[str, Path] = {}
+    hidden: list[str] = []
     for text in named:
         if text == "-":
             raise UsageError("OB201", "standard input holds one model, and several are named", hint="name its file")
         base = _base(text)
         if base is not None and _same(base, output) and Path(text).is_dir():
             raise UsageError("OB201", f"{quote(text)} is the output folder too", hint="--in-place, or another -o")
-        for path in _outside(find_models([text]), output, text):
+        found = search(text)
+        hidden += found.hidden
+        for path in _outside(found.models, output, text):
             place = Path(path).relative_to(base).as_posix() if base is not None else Path(path).name
             item = made.setdefault(place, Item(path, place, base is not None))
             if Path(item.source).absolute() != Path(path).absolute():
@@ -76,7 +82,7 @@ def plan_tree(named: Sequence[str], output: Path) -> Tree:
             for file in _others(Path(text), output):
                 files.setdefault(file.relative_to(text).as_posix(), file)
     others = {place: file for place, file in files.items() if place not in made and place not in (JOURNAL, *REPORTS)}
-    return Tree(list(made.values()), others, output)
+    return Tree(list(made.values()), others, output, hidden)
 
 
 def in_place(named: Sequence[str]) -> Tree:
@@ -89,10 +95,13 @@ def in_place(named: Sequence[str]) -> Tree:
     if "-" in named:
         raise UsageError("OB201", "--in-place has no place to write what comes from standard input: give -o")
     items: dict[Path, Item] = {}
+    hidden: list[str] = []
     for text in named:
-        for path in find_models([text]):
+        found = search(text)
+        hidden += found.hidden
+        for path in found.models:
             items.setdefault(Path(path).absolute(), Item(path, path, is_plural([text])))
-    return Tree(list(items.values()), {}, None)
+    return Tree(list(items.values()), {}, None, hidden)
 
 
 def _base(text: str) -> Path | None:
@@ -125,7 +134,7 @@ def _others(folder: Path, output: Path) -> Iterator[Path]:
     home = output.absolute()
     models = {Path(path).absolute() for path in find_models([str(folder)])}
     for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".") and Path(place, name).absolute() != home]
+        folders[:] = [name for name in folders if not is_hidden(name) and Path(place, name).absolute() != home]
         ours = REPORTS if JOURNAL in names else ()
         for name in sorted(names):
             file = Path(place, name)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+
+from onnxbench.converters.names import UNCALLED
 from onnxbench.converters.report import Conversion
 from onnxbench.errors import AnswerIsNo, BenchError, SafetyStop
 
@@ -11,9 +15,8 @@ def verdict(report: Conversion, *, require_verified: bool = False) -> BenchError
     if report.state == "refused":
         return _refused(report)
     if report.state == "mismatch":
-        return SafetyStop(
-            "OB501", f"{report.model} does not compute the same, and nothing was written: {report.reason}"
-        )
+        fact = f"{report.model} does not compute the same, and nothing was written: {report.reason}"
+        return SafetyStop("OB501", fact, hint=_which_is_wrong(report))
     if require_verified and report.state not in ("verified", "unchanged"):
         reason = report.reason or f"it is {report.state} only"
         return SafetyStop("OB501", f"{report.model} was not verified, and nothing was written: {reason}")
@@ -25,8 +28,43 @@ def _refused(report: Conversion) -> AnswerIsNo:
         return AnswerIsNo("OB107", f"{report.model} was not converted: {report.reason}")
     first = report.refusals[0]
     place = f" in {first.where}" if first.where else ""
-    fact = f"{first.node}{place}: {first.step}: {first.reason}"
-    more = len(report.refusals) - 1
-    also = f", and {more} more node{'s' * (more != 1)} cannot be converted" if more else ""
-    hint = "--dry-run says which opsets all of its nodes allow"
-    return AnswerIsNo("OB107", f"{report.model} was not converted: {fact}{also}", hint=hint)
+    fact = f"{first.node}{place}: {first.step}: {first.reason}{others(len(report.refusals) - 1)}"
+    hint = way_out(report.model, [(entry.where, entry.reason) for entry in report.refusals], report.furthest)
+    return AnswerIsNo("OB107", f"{report.model} was not converted: {fact}", hint=hint)
+
+
+def others(count: int) -> str:
+    """What is said of nodes that are refused besides the first."""
+    return f", and {count} more node{'s' * (count != 1)} cannot be converted" if count else ""
+
+
+def way_out(model: str, refused: Sequence[tuple[str, str]], furthest: Mapping[str, int]) -> str:
+    """What can be done with a refused model.
+
+    Args:
+        model: its label.
+        refused: where each refused node stands, and why it is refused.
+        furthest: opsets nearest to the targets that it can be taken to, by domain spelled out.
+    """
+    if all(UNCALLED in place for place, _ in refused):
+        return (
+            f"it has no part in what the model gives: onnxbench extract {model} --to OUTPUTS leaves such functions out"
+        )
+    if all(_is_unknown(reason) and not place.startswith("function ") for place, reason in refused):
+        return "what is not known can be told: write the type and shape of that value into the model's value_info"
+    if furthest:
+        targets = ",".join(f"{domain}={version}" for domain, version in furthest.items())
+        to = str(furthest["ai.onnx"]) if list(furthest) == ["ai.onnx"] else targets
+        return f"it can go as far as that: onnxbench convert {model} --to {to}"
+    return "--dry-run says which opsets all of its nodes allow"
+
+
+def _is_unknown(reason: str) -> bool:
+    return re.match(r"the (rank|element type) of \S+ is not known", reason) is not None
+
+
+def _which_is_wrong(report: Conversion) -> str:
+    return (
+        f"onnxbench reduce {report.model} -r onnxruntime --against reference tells if a runtime is wrong about the source; "
+        "--no-verify writes the result unseen"
+    )

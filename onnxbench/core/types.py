@@ -90,6 +90,20 @@ def infer_strictly(
     return _collect(ModelProto.FromString(result.value).graph) if isinstance(result, isolate.Ok) else None
 
 
+def strict_refusal(model: Model, *, timeout: float | None = 20.0, memory: int | None = None) -> str | None:
+    """What ONNX's inference says of a model that breaks the rule of an operator; None if it goes through."""
+    serialized = model.proto.SerializeToString()
+    match isolate.call_light(run_strict_inference, (serialized,), timeout=timeout, memory=memory):
+        case isolate.Ok():
+            return None
+        case isolate.Error(message=message):
+            return " ".join(message.split())
+        case isolate.Crash(signal=signal):
+            return f"it dies with {signal}"
+        case _:
+            return "it gives no answer"
+
+
 def run_strict_inference(serialized: bytes) -> bytes:
     """ONNX's shape inference that raises where a rule is broken; for a worker."""
     from onnx import shape_inference

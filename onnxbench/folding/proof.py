@@ -11,7 +11,7 @@ from onnxbench.core.counts import count_nodes, stored_bytes
 from onnxbench.core.graph import GraphView
 from onnxbench.core.model import Model
 from onnxbench.core.shapes import Shapes
-from onnxbench.core.types import infer_strictly
+from onnxbench.core.types import strict_refusal
 from onnxbench.core.weights import array
 from onnxbench.errors import SafetyStop
 from onnxbench.folding.evaluate import Evaluator, is_same
@@ -62,9 +62,9 @@ def _refuse_faults(before: Model, after: Model, options: FoldOptions) -> None:
     fault = check.fault(after, timeout=third, memory=memory)
     if fault is not None and check.fault(before, timeout=third, memory=memory) is None:
         raise _stop(before, f"the checker says of the result: {' '.join(fault.split())[:200]}")
-    strict = infer_strictly(_light(after), timeout=third, memory=memory)
-    if strict is None and infer_strictly(_light(before), timeout=third, memory=memory) is not None:
-        raise _stop(before, "shape inference refuses the result")
+    refusal = strict_refusal(_light(after), timeout=third, memory=memory)
+    if refusal is not None and strict_refusal(_light(before), timeout=third, memory=memory) is None:
+        raise _stop(before, f"shape inference refuses the result: {refusal[:200]}")
 
 
 def _light(model: Model) -> Model:

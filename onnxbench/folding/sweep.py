@@ -53,12 +53,14 @@ def _key_of(function: FunctionProto) -> FunctionKey:
 
 
 def called_functions(model: ModelProto) -> set[FunctionKey]:
-    """The keys of all nodes that the main graph reaches, through bodies and calls."""
+    """The keys of all nodes that the main graph and those of training reach, through bodies and calls."""
     functions = {_key_of(function): function for function in model.functions}
     if not functions:
         return set()
     called: set[FunctionKey] = set()
     pending: list[NodeProto] = list(model.graph.node)
+    for info in model.training_info:
+        pending += [*info.initialization.node, *info.algorithm.node]
     while pending:
         node = pending.pop()
         for _, body in subgraphs(node):

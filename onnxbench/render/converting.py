@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from onnxbench.converters.hidden import told
 from onnxbench.errors import escape
 from onnxbench.render.progress import clock
 
@@ -41,8 +42,8 @@ def print_conversion(report: Conversion, out: Console) -> None:
         out.print(f"  and {len(report.refusals) - _MOST} more that are refused")
     if verified := proof(report):
         out.print(f"  {verified}")
-    if told := certificates(report.certificates):
-        out.print(f"  {told}")
+    if compared := certificates(report.certificates):
+        out.print(f"  {compared}")
     for piece in report.certificates:
         if piece.state == "differs":
             out.print(f"  differs: {_named(piece)}: {escape(piece.reason)}")
@@ -53,7 +54,7 @@ def print_conversion(report: Conversion, out: Console) -> None:
 
 
 def print_plan(plan: Plan, out: Console) -> None:
-    """What would become of the nodes: each kind of step, each refusal, and the range that all of them allow."""
+    """What would become of a model: each kind of step, each refusal, and the range that all of them allow."""
     from rich.text import Text
 
     rewritten: dict[str, int] = {}
@@ -65,8 +66,9 @@ def print_plan(plan: Plan, out: Console) -> None:
                 rewritten[step] = rewritten.get(step, 0) + 1
     said = ", ".join(f"{count} {action}" for action, count in counts.items() if count or action != "refused")
     style = "bold red" if counts["refused"] else "bold green"
+    ir = versions("IR", plan.ir_before, plan.ir_after or plan.ir_before)
     out.print(
-        Text(f"{escape(plan.model)}: {opsets(plan.before, plan.after)}, ")
+        Text(f"{escape(plan.model)}: {opsets(plan.before, plan.after)}, {ir}, ")
         + Text(f"{counted(len(plan.rows), 'node')}: {said}", style)
     )
     for step, count in rewritten.items():
@@ -81,11 +83,13 @@ def print_plan(plan: Plan, out: Console) -> None:
             f"every opset from {plan.lowest} to {plan.highest}" if plan.lowest <= plan.highest else "no single opset"
         )
         out.print(f"  its nodes allow {allowed}")
+    for note in plan.notes:
+        out.print(f"  note: {escape(note)}")
 
 
 def print_explained(plan: Plan, out: Console) -> None:
     """What would become of each node, and why."""
-    for row in plan.rows:
+    for row in plan.asked:
         place = f" in {escape(row.where)}" if row.where else ""
         out.print(f"{escape(row.node)}{place}: {row.action}")
         for step in row.steps:
@@ -101,7 +105,7 @@ def print_rechecked(found: Rechecked, out: Console) -> None:
     for entry in found.rows:
         if entry.state != "same":
             out.print(f"{entry.state}: {_named(entry)}: {escape(entry.reason)}")
-    out.print(certificates(found.rows) or "no certificates")
+    out.print(certificates(found.rows) or "no certificates: no node was rewritten")
 
 
 def print_summary(summary: Summary, out: Console) -> None:
@@ -160,7 +164,7 @@ def totals(summary: Summary) -> list[str]:
     for state in ("copied", "skipped", "failed"):
         if count := sum(file.state == state for file in summary.files):
             lines.append(f"{counted(count, 'other file')} {state}")
-    return lines
+    return [*lines, *filter(None, [told(summary.hidden)])]
 
 
 def proof(report: Conversion) -> str:

@@ -121,7 +121,7 @@ def test_a_plan_of_a_folder_writes_nothing(bench, tmp_path, zoo):
     (zoo / "junk.onnx").unlink()
     done = bench("convert", "zoo", "--to", "13", "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert "a.onnx: opset 9 -> 13, 2 nodes: " in done.stdout
+    assert "a.onnx: opset 9 -> 13, IR 4, 2 nodes: " in done.stdout
     assert "zoo/new.onnx: stays as it is: it is at opset 17 already" in done.stdout
     assert not (tmp_path / "out").exists()
 
@@ -147,3 +147,21 @@ def test_odd_places_are_told(zoo, monkeypatch, models, output, in_place, says):
     monkeypatch.chdir(zoo)
     with pytest.raises(UsageError, match=says):
         tree_of(Many(models, output, in_place, False, "copy", None, 1, (), True))
+
+
+def test_models_in_hidden_folders_are_left_out_and_told(bench, tmp_path):
+    for folder in ("zoo", "zoo/.venv/lib", "zoo/deep/__pycache__"):
+        (tmp_path / folder).mkdir(parents=True)
+        write(tmp_path / folder / "a.onnx", OLD)
+    for command in (["-o", "out"], ["--in-place"], ["--dry-run"]):
+        done = bench("convert", "zoo", "--to", "13", "--no-verify", *command)
+        assert done.returncode == 0, done.stderr
+        said = " ".join((done.stdout + done.stderr).split())
+        assert "2 models in hidden folders were left out: zoo/.venv/lib/a.onnx, zoo/deep/__pycache__/a.onnx" in said
+    assert not (tmp_path / "out/.venv").exists()
+    assert version(tmp_path / "zoo/.venv/lib/a.onnx") == 9
+    named = bench("convert", "zoo/.venv", "--to", "13", "--no-verify", "-o", "other")
+    assert (named.returncode, version(tmp_path / "other/lib/a.onnx")) == (0, 13)
+    (tmp_path / "zoo/a.onnx").unlink()
+    alone = bench("convert", "zoo", "--to", "13", "-o", "more")
+    assert (alone.returncode, "no model in 'zoo' but in hidden folders" in alone.stderr) == (3, True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto, numpy_helper, parser
 from onnx.reference import ReferenceEvaluator
 
 from .judging import EDGES, assert_same, convert, drawn, model_of, ops, opset_of, run
@@ -261,3 +261,94 @@ def test_an_element_type_that_there_is_not_is_refused():
     source.graph.initializer[0].data_type = 200
     result, report = convert(source, 13)
     assert (result, report.state) == (None, "refused")
+
+
+@pytest.mark.parametrize("opset", [7, 9])
+@pytest.mark.parametrize("bounds", ["x", "x, low", "x, , high", "x, low, high"])
+def test_bounds_that_are_left_out_are_the_last_finite_numbers(bounds, opset):
+    source = model_of(
+        f"g (float[8] x) => (float[8] y) <float low = {{-0.5}}, float high = {{0.5}}> {{ y = Clip ({bounds}) }}", 13
+    )
+    result, report = convert(source, opset)
+    assert report.state == "verified"
+    assert_same(source, result, {"x": np.float32([np.inf, -np.inf, 1, -1, 0.2, 3e38, -3e38, 0])})
+
+
+def test_bounds_that_only_a_run_tells_leave_the_other_end_finite():
+    source = model_of("g (double[4] x, double low) => (double[4] y) { y = Clip (x, low) }", 13)
+    result, report = convert(source, 9)
+    assert report.state == "verified"
+    x = np.array([np.inf, -np.inf, 1.0, -1.0])
+    assert_same(source, result, {"x": x, "low": np.array(0.5)}, {"x": x, "low": np.array(-2.0)})
+
+
+@pytest.mark.parametrize("opset", [11, 9, 7])
+def test_the_mask_of_a_dropout_that_drops_nothing(opset):
+    source = model_of("g (float[2,3] x) => (float[2,3] y, bool[2,3] m) { y, m = Dropout (x) }", 13)
+    result, report = convert(source, opset)
+    assert report.state == "verified"
+    assert_same(source, result, {"x": drawn(2, 3)}, {"x": np.zeros((2, 3), np.float32)})
+
+
+def test_nodes_may_stand_in_any_order():
+    text = "g (float[2,3] x, int64[2] p) => (float[A,B] y) {{ {0} }}"
+    nodes = ["y = Pad (x, q)", "q = Concat <axis = 0> (p, p)"]
+    source = model_of(text.format("  ".join(nodes)), 13)
+    result, report = convert(source, 9)
+    assert report.state == "verified"
+    feeds = {"x": drawn(2, 3), "p": np.array([1, 2])}
+    np.testing.assert_array_equal(run(source, feeds)[0], run(result, feeds)[0])
+
+
+def test_constants_of_whole_numbers_become_initializers_below_9():
+    nodes = "s = Constant <value_ints = [2, 4]> ()  a, b = Split <axis = 0> (x, s)"
+    nodes += "  i = Constant <value_int = 1> ()  c = Gather (x, i)"
+    source = model_of(f"g (float[6,3] x) => (float[2,3] a, float[4,3] b, float[3] c) {{ {nodes} }}", 13)
+    result, report = convert(source, 7)
+    assert report.state == "verified"
+    assert_same(source, result, {"x": drawn(6, 3)})
+
+
+def test_whole_numbers_below_9_have_no_constant_node_in_old_models():
+    source = model_of("g (float[2,3] x) => (float[6] y) { y = Reshape <shape = [6]> (x) }", 1, ir=3)
+    result, report = convert(source, 7)
+    assert (report.state, result.ir_version, ops(result)) == ("verified", 4, ["Reshape"])
+    assert_same(source, result, {"x": drawn(2, 3)})
+
+
+def test_functions_below_9_cast_their_whole_numbers():
+    source = parser.parse_model("""<ir_version: 8, opset_import: ["": 13, "c": 1]>
+    g (float[4,3] x) => (float[2,6] y) { y = c.f (x) }
+    <domain: "c", opset_import: ["": 13]> f (a) => (b) { s = Constant <value_ints = [2, 6]> ()  b = Reshape (a, s) }""")
+    result, report = convert(source, 7)
+    assert report.state == "verified"
+    assert [node.op_type for node in result.functions[0].node] == ["Constant", "Cast", "Identity", "Reshape"]
+    assert_same(source, result, {"x": drawn(4, 3)})
+    source.functions[0].node[0].attribute[0].ints[0] = -(2**60)
+    assert "no constant of such numbers" in convert(source, 7)[1].refusals[0].reason
+
+
+@pytest.mark.parametrize("opset", [11, 9])
+@pytest.mark.parametrize("bounds", ["x", "x, low", "x, , low"])
+def test_halves_are_clipped_to_their_own_ends(bounds, opset):
+    # 14336 is 0.5 as the bits of a half.
+    source = model_of(f"g (float16[13] x) => (float16[13] y) <float16 low = {{14336}}> {{ y = Clip ({bounds}) }}", 13)
+    result, report = convert(source, opset)
+    assert report.state in ("verified", "certified")
+    assert_same(source, result, {"x": EDGES[1:].astype(np.float16).repeat(2)[:13]})
+
+
+def test_indices_far_below_zero_are_off():
+    text = "g (int64[6] i) => (float[6,5] y) <int64 d = {5}, float[2] v = {1, 3}> { y = OneHot (i, d, v) }"
+    source = model_of(text, 11)
+    result, report = convert(source, 9)
+    assert report.state == "verified"
+    assert_same(source, result, {"i": np.array([5, -6, -1, -5, 0, -100])})
+
+
+def test_what_infinity_leaves_of_a_half_is_all_of_it():
+    source = model_of("g (float16[8] x, float16[8] z) => (float16[8] y) { y = Mod <fmod = 1> (x, z) }", 13)
+    result, _ = convert(source, 9)
+    x = np.float16([3, -3, np.inf, np.nan, 5, -5, 2, 0])
+    z = np.float16([np.inf, -np.inf, np.inf, np.inf, 3, 3, 0, -np.inf])
+    assert_same(source, result, {"x": x, "z": z})

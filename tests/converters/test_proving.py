@@ -3,16 +3,22 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
+from onnx import parser
 
 from onnxbench import Model
-from onnxbench.converters import adapters
+from onnxbench.converters import adapters, certify
+from onnxbench.converters.believed import Ran
+from onnxbench.converters.nonfinite import without_lost_ends
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.plan import plan_model
 from onnxbench.converters.recheck import recheck
 from onnxbench.converters.runtime_target import target_of
+from onnxbench.converters.verdict import verdict
 from onnxbench.converters.written import read, written
 from onnxbench.errors import ModelError
+from onnxbench.runtimes.outcome import Outcome
 
 from .judging import LIMITS, convert, model_of
 
@@ -129,3 +135,80 @@ def test_a_runtime_says_what_it_loads():
     assert found.opsets[""] >= 21
     result, _ = convert(model_of(SOFTMAX, 11), found.opsets[""], ir_most=found.ir)
     assert result.ir_version <= found.ir
+
+
+def test_a_function_of_another_opset_is_named_where_it_makes_the_difference():
+    source = parser.parse_model("""<ir_version: 8, opset_import: ["": 13, "c": 1]>
+    g (float[2,3,4] x) => (float[2,3,4] y) { y = c.soft (x) }
+    <domain: "c", opset_import: ["": 11]> soft (a) => (b) { b = Softmax <axis = 1> (a) }""")
+    result, report = convert(source, 17)
+    assert (result, report.state) == (None, "mismatch")
+    assert "function 'soft' is of opset 11 in a model of opset 13, and Softmax is not the same in both" in report.reason
+    assert "--against reference" in verdict(report).hint
+
+
+def test_the_sentence_of_inference_is_kept(monkeypatch):
+    adapters.registered()
+    monkeypatch.setitem(adapters._adapters, ("", "Softmax", 11, 13), lambda site: site.same(axis=7))
+    _, report = convert(model_of(SOFTMAX, 11), 13)
+    assert report.reason.startswith("shape inference refuses the result: ")
+    assert "axis" in report.reason
+
+
+@pytest.mark.parametrize(
+    ("report", "says"),
+    [
+        ({"schema": "onnxbench.fold/1"}, "is of schema 'onnxbench.fold/1'"),
+        ({"verification": {}}, "is no report of a conversion"),
+        ({"schema": "onnxbench.conversions/1"}, "is damaged"),
+    ],
+)
+def test_a_report_of_something_else_is_told(tmp_path, report, says):
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(report))
+    with pytest.raises(ModelError, match=says):
+        recheck(str(path), LIMITS)
+
+
+def test_a_report_without_certificates_says_why(tmp_path):
+    path = tmp_path / "report.json"
+    for source, options, says in (
+        (model_of(SOFTMAX, 11), {"verify": False}, "holds no certificates: verification is off"),
+        (model_of("g (float[2] x) => (float[2] y) { y = Nonsense (x) }", 11), {}, "the model was refused"),
+    ):
+        _, report = convert(source, 13, **options)
+        path.write_text(json.dumps(report.to_dict()))
+        with pytest.raises(ModelError, match=says):
+            recheck(str(path), LIMITS)
+    _, report = convert(model_of("g (float[2] x) => (float[2] y) { y = Relu (x) }", 11), 13)
+    path.write_text(json.dumps(report.to_dict()))
+    assert recheck(str(path), LIMITS).rows == []
+
+
+@pytest.mark.parametrize(("scale", "state"), [("0.0", "untold"), ("2.0", "differs")])
+def test_scales_of_zero_tell_nothing(scale, state):
+    head = f"g (float[4] x) => (uint8[4] y) <float s = {{{scale}}}, uint8 z = {{7}}>"
+    old = model_of(f"{head} {{ y = QuantizeLinear (x, s, z) }}", 13)
+    new = model_of(f"{head} {{ a = Abs (x)  b = Clip (a, , s)  y = Cast <to = 2> (b) }}", 13)
+    assert certify.compare(old, new, LIMITS, by_body=False).state == state
+
+
+def test_infinity_may_end_in_nan_but_not_in_a_number(monkeypatch):
+    made = "float[2,3,4,5] y, float[2,3,4,1] m, float[2,3,4,1] i"
+    text = f"g (float[2,3,4,5] x, float[5] w, float[5] b) => ({made}) {{ y, m, i = LayerNormalization (x, w, b) }}"
+    result, report = convert(model_of(text, 17), 13)
+    assert (result is not None, report.state) == (True, "verified")
+    adapters.registered()
+    monkeypatch.setitem(adapters._adapters, ("", "Softmax", 11, 13), lambda site: site.put("Clip", [site.input(0)]))
+    assert convert(model_of(SOFTMAX, 11), 13)[1].state == "mismatch"
+
+
+def test_only_nan_against_infinity_is_levelled():
+    values = (
+        np.float32([np.nan, np.inf, -np.inf, 1, np.inf, np.nan]),
+        np.float32([np.inf, np.nan, np.inf, np.inf, np.inf, np.nan]),
+    )
+    one, other = (Ran(Outcome("ok", outputs={"y": value}), True) for value in values)
+    first, second = (ran.outcome.outputs["y"] for ran in without_lost_ends(one, other))
+    np.testing.assert_array_equal(first, np.float32([0, 0, -np.inf, 1, np.inf, np.nan]))
+    np.testing.assert_array_equal(second, np.float32([0, 0, np.inf, np.inf, np.inf, np.nan]))

@@ -48,7 +48,10 @@ def _scan(site: Site) -> None:
 
 
 def _one_hot(site: Site) -> None:
-    """OneHot-9 has "off" for what is negative, OneHot-11 counts it from the end."""
+    """OneHot-9 has "off" for what is negative, OneHot-11 counts it from the end.
+
+    What is negative then too is put beyond the end: runtimes count it from there a second time.
+    """
     indices, depth = site.value(site.input(0)), site.value(site.input(1))
     if indices is not None and (indices >= 0).all():
         rules.keep(site)
@@ -59,7 +62,8 @@ def _one_hot(site: Site) -> None:
     if depth is None or depth.ndim:
         size = site.add("Reshape", size, site.const([1], "shape"), wish="depth")
     below = site.add("Less", site.input(0), zero)
-    site.node.input[0] = site.add("Where", below, site.add("Add", site.input(0), size), site.input(0), wish="indices")
+    front = site.add("Where", below, site.add("Add", site.input(0), size), site.input(0), wish="indices")
+    site.node.input[0] = site.add("Where", site.add("Less", front, zero), size, front, wish="indices")
     rules.keep(site)
 
 

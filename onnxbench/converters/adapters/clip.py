@@ -31,32 +31,54 @@ def _bound(site: Site, name: str, element: int) -> str:
 
 
 def _down(site: Site) -> None:
+    """A bound that is left out is the last finite number of the element type, to which infinity is clipped (Clip-11)."""
     x = site.input(0)
+    ends = _ends(site.needed_element(x))
     given: dict[str, float] = {}
-    for place, name, nothing in ((1, "min", -np.inf), (2, "max", np.inf)):
-        value = site.value(site.input(place)) if site.input(place) else np.asarray(nothing)
-        if value is None:
-            _at_run_time(site, x)
+    for place, name in ((1, "min"), (2, "max")):
+        value = site.value(site.input(place)) if site.input(place) else np.asarray(ends[place - 1])
+        if value is None or (value.size and not _is_float(float(value.reshape(-1)[0]))):
+            _at_run_time(site, x, ends)
             return
-        given[name] = float(value.reshape(-1)[0]) if value.size else nothing
+        given[name] = float(value.reshape(-1)[0]) if value.size else ends[place - 1]
     site.same([x], min=given["min"], max=given["max"])
 
 
-def _at_run_time(site: Site, x: str) -> None:
+def _ends(element: int) -> tuple[float, float]:
+    """The lowest and the highest finite number of a type."""
+    if element == TensorProto.DOUBLE:
+        return float(np.finfo(np.float64).min), float(np.finfo(np.float64).max)
+    if element == TensorProto.FLOAT16:
+        return float(np.finfo(np.float16).min), float(np.finfo(np.float16).max)
+    return float(np.finfo(np.float32).min), float(np.finfo(np.float32).max)
+
+
+def _is_float(bound: float) -> bool:
+    """Whether an attribute, which is a float32, holds a bound."""
+    with np.errstate(over="ignore"):
+        return not np.isinf(np.float32(bound)) or bool(np.isinf(bound))
+
+
+def _at_run_time(site: Site, x: str, ends: tuple[float, float]) -> None:
     if site.opset < 8:
-        site.refuse("bounds would have to be attributes, and they are only known at run time")
-    low, high = site.input(1), site.input(2)
-    raised = site.add("Max", x, low) if low and high else x
-    if not high:
-        site.put("Max", [x, low])
-    else:
-        site.put("Min", [raised, high])
+        site.refuse(
+            "bounds would have to be attributes, which hold float32, and they are only known at run time or wider"
+        )
+    low = site.input(1) or site.scalar_like(ends[0], x, "lowest")
+    high = site.input(2) or site.scalar_like(ends[1], x, "highest")
+    site.put("Min", [site.add("Max", x, low), high])
 
 
 def _whole_numbers(site: Site) -> None:
     """Clip-11 takes no integers: comparisons and choices do (Less-9, Where-9)."""
     x, low, high = site.input(0), site.input(1), site.input(2)
-    if site.needed_element(x) in _FLOATS:
+    element = site.needed_element(x)
+    if element == TensorProto.FLOAT16 and not (low and high):
+        # Runtimes that compute halves in float32 would clip to the last number of that.
+        ends = [site.scalar_like(end, x, "end") for end in _ends(element)]
+        site.same([x, low or ends[0], high or ends[1]])
+        return
+    if element in _FLOATS:
         rules.keep(site)
         return
     current = x

@@ -38,14 +38,18 @@ def _mask_up(site: Site) -> None:
 
 
 def _mask_down(site: Site) -> None:
-    """In inference everything is kept (Dropout-10); what a Dropout-7 says of that is left to runtimes, so it is not asked."""
+    """In inference everything is kept; what a Dropout-7 says of that is left to runtimes, so it is not asked."""
+    site.same(outputs=[site.output(0)])
+    _all_kept(site)
+
+
+def _all_kept(site: Site) -> None:
+    """The mask of a Dropout that drops nothing, made without it."""
     mask = site.output(1)
     if not mask or not site.is_used(mask):
-        site.same(outputs=[site.output(0)])
         return
-    zero = site.add("Cast", site.input(0), to=int(TensorProto.BOOL), wish="some")
-    site.same(outputs=[site.output(0)])
     site.node.name = ""
+    zero = site.add("Cast", site.input(0), to=int(TensorProto.BOOL), wish="some")
     site.put("Or", [zero, site.add("Not", zero)], [mask])
 
 
@@ -72,6 +76,7 @@ def _up_to_12(site: Site) -> None:
 
 
 def _from_12(site: Site) -> None:
+    """Of the mask in inference Dropout-12 says that all is kept; runtimes give another of Dropout-10, so it is not asked."""
     if site.input(2):
         training = site.value(site.input(2))
         if training is None:
@@ -82,7 +87,8 @@ def _from_12(site: Site) -> None:
                 site.refuse("it draws at random, which older forms do not")
     ratio = site.value(site.input(1)) if site.input(1) else None
     kept = None if ratio is None else float(ratio.reshape(-1)[0])
-    site.same([site.input(0)], drop=("seed",), ratio=kept)
+    site.same([site.input(0)], [site.output(0)], drop=("seed",), ratio=kept)
+    _all_kept(site)
 
 
 adapter("Dropout", 6, 7)(_from_6)

@@ -50,7 +50,12 @@ def _mod(site: Site) -> None:
         # float64 holds every quotient of two float16, and what is cut off of it, to the last bit.
         quotient = site.add("Div", x, y)
         cut = _cut(site, quotient)
-        finish(site, site.add("Sub", x, site.add("Mul", cut, y)), wide, element)
+        left = site.add("Sub", x, site.add("Mul", cut, y))
+        # Nothing goes into infinity: all of what is finite is left.
+        most = site.const(float(np.finfo(np.float16).max), "most", np.float64)
+        endless, too = (site.add("Greater", site.add("Abs", name), most) for name in (y, x))
+        whole = site.add("And", endless, site.add("Not", too))
+        finish(site, site.add("Where", whole, x, left), wide, element)
         return
     (x, y), wide = widened(site, [x, y], element)
     left = site.add("Sub", x, site.add("Mul", site.add("Div", x, y), y), wish="left")

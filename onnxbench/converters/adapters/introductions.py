@@ -63,7 +63,6 @@ _FIRST: dict[str, dict[str, int]] = {
     "no older operator writes to places": {"MaxUnpool": 9, "Scatter": 9},
     "the older operators for it have no bounded number of nodes": {
         "DeformConv": 19,
-        "Einsum": 12,
         "NonMaxSuppression": 10,
         "RoiAlign": 10,
         "Unique": 11,

@@ -91,9 +91,13 @@ def _down(site: Site) -> None:
     axis = site.attr("axis", -1)
     x = site.input(0)
     rank = site.rank(x)
-    if rank is None:
-        site.needed_rank(x)
-    assert rank is not None
+    if axis == -1 and rank is None:  # the last one, whatever its number: what lies behind it is nothing in either form
+        site.same(axis=-1)
+        return
+    if rank is None and site.node.op_type != "Hardmax":
+        _written_out(site, x, [axis])
+        return
+    rank = site.needed_rank(x)
     if rank == 0:
         site.refuse("a tensor without dims has no axis in the older form")
     axis %= rank

@@ -1,0 +1,64 @@
+"""Whether a form comes upon a number that the specification leaves open: a float turned into a whole number that cannot hold it.
+
+Sources: ai.onnx Cast ("out of range" is undefined), QuantizeLinear (a scale that is no number gives NaN, which no whole number is).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from onnx import ModelProto, NodeProto, TensorProto, helper
+
+from onnxbench.converters import believed
+from onnxbench.core.model import Model
+from onnxbench.core.values import Array, Value, is_float
+from onnxbench.runtimes.base import Limits
+
+
+def comes_to_undefined(model: ModelProto, feeds: Mapping[str, Value], limits: Limits) -> bool:
+    """Whether a run of a small model turns a float into a whole number that cannot hold it."""
+    turns = [node for node in model.graph.node if _is_turn(node)]
+    if not turns:
+        return False
+    read = list(dict.fromkeys(name for node in turns for name in node.input[:2]))
+    shown = ModelProto()
+    shown.CopyFrom(model)
+    del shown.graph.output[:]
+    # An Identity each: a graph may not give an input of its own as an output.
+    for place, name in enumerate(read):
+        shown.graph.node.append(helper.make_node("Identity", [name], [f"shown_{place}"]))
+        shown.graph.output.add(name=f"shown_{place}")
+    outcome = believed.run(Model(shown, label="the new form"), feeds, limits).outcome
+    if not outcome.ok:
+        return False
+    values = dict(zip(read, outcome.outputs.values(), strict=True))
+    return any(_is_open(node, values) for node in turns)
+
+
+def _is_turn(node: NodeProto) -> bool:
+    if node.op_type == "Cast":
+        return _target(node).kind in "iu"
+    return node.op_type == "QuantizeLinear"
+
+
+def _target(node: NodeProto) -> np.dtype:
+    to = next((attribute.i for attribute in node.attribute if attribute.name == "to"), TensorProto.FLOAT)
+    return np.dtype(helper.tensor_dtype_to_np_dtype(to))
+
+
+def _is_open(node: NodeProto, values: Mapping[str, Value]) -> bool:
+    read = [_wide(values[name]) for name in node.input[:2]]
+    if any(numbers is None for numbers in read):
+        return False
+    first, *rest = (numbers for numbers in read if numbers is not None)
+    if node.op_type == "QuantizeLinear":  # saturates whatever is a number
+        return bool(np.isnan(first).any()) or not all(np.isfinite(scale).all() and scale.all() for scale in rest)
+    held = np.iinfo(_target(node))
+    with np.errstate(invalid="ignore"):
+        return not bool(((np.trunc(first) >= held.min) & (np.trunc(first) <= held.max)).all())
+
+
+def _wide(value: Value) -> Array | None:
+    """Floats as float64; None for anything else."""
+    return value.astype(np.float64) if isinstance(value, np.ndarray) and is_float(value.dtype) else None
