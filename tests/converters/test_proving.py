@@ -212,3 +212,10 @@ def test_only_nan_against_infinity_is_levelled():
     first, second = (ran.outcome.outputs["y"] for ran in without_lost_ends(one, other))
     np.testing.assert_array_equal(first, np.float32([0, 0, -np.inf, 1, np.inf, np.nan]))
     np.testing.assert_array_equal(second, np.float32([0, 0, np.inf, np.inf, np.inf, np.nan]))
+
+
+def test_nan_against_infinity_counts_where_no_infinity_went_in():
+    head = "g (float[4] x) => (float[4] y)"
+    old = model_of(f"{head} {{ z = Sub (x, x)  y = Div (z, z) }}", 13)
+    new = model_of(f"{head} {{ z = Sub (x, x)  e = Exp (z)  y = Div (e, z) }}", 13)
+    assert certify.compare(old, new, LIMITS, by_body=False).state == "differs"
