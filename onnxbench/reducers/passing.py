@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from onnx import ModelProto
 
@@ -11,7 +12,6 @@ from onnxbench.core.compare import Tolerance, differ
 from onnxbench.core.model import Model
 from onnxbench.core.shapes import Shapes, propagate
 from onnxbench.errors import BenchError, quote
-from onnxbench.inspecting.diff import Change, Diff, diff
 from onnxbench.reducers.engine import Found
 from onnxbench.reducers.oracle import Answer, Oracle
 from onnxbench.reducers.passes import Pass
@@ -19,6 +19,9 @@ from onnxbench.reducers.reproducer import Reproducer
 from onnxbench.reducers.settle import Settler
 from onnxbench.reducers.shrink import Shrinker
 from onnxbench.runtimes.base import Limits
+
+if TYPE_CHECKING:
+    from onnxbench.inspecting.diff import Change, Diff
 
 #: Candidates that are looked at again, the last ones first.
 _TRIED = 3
@@ -82,6 +85,8 @@ def _compared(best: Found, candidate: Reproducer, limits: Limits) -> Near:
     exact = Tolerance(0.0, 0.0)
     ours, theirs = best.piece.feeds, candidate.feeds
     fed = [name for name in theirs if name in ours and differ(ours[name], theirs[name], exact) is not None]
+    from onnxbench.inspecting.diff import diff
+
     found = diff(best.piece.model, candidate.model, shapes)
     retyped = {change.where for change in found.types}
     swapped = _swapped(best.piece.model.proto, candidate.proto)

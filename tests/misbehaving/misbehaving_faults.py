@@ -16,7 +16,6 @@ import time
 
 import numpy
 import onnx
-import onnxruntime
 
 OPTIONS = {
     *("ops", "names", "fused", "above", "below", "constant", "sum", "attribute", "pair", "inside"),
@@ -170,6 +169,8 @@ def wrong_nodes(right, wrong, deed):
 
 
 def compute(model, folder, feeds, names, options):
+    import onnxruntime  # here, as a runtime does it: the main process never needs it
+
     settings = onnxruntime.SessionOptions()
     settings.log_severity_level = 4
     settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
