@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from onnxbench import __version__, commands, interrupts
+from onnxbench import __version__, commands, interrupts, process
 from onnxbench.errors import BenchError, escape
 
 #: 128 + SIGPIPE, written out for systems that lack the signal.
@@ -55,6 +55,7 @@ def main() -> NoReturn:
     """Run the command line of this process and exit."""
     _open_streams()
     interrupts.hear()
+    process.is_own = True
     gc.set_threshold(100_000, 20, 50)  # graphs are many small objects, and live until the end
     code = run()
     if (

@@ -274,9 +274,8 @@ def _stub_package(folder: str) -> None:
     spec.loader.exec_module(package)
 
 
-def main() -> None:
+def be_zygote(control: socket.socket) -> NoReturn:
     """Set up as the parent asks, then fork on demand."""
-    control = socket.socket(fileno=int(sys.argv[1]))
     setup = receive(control)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
@@ -297,4 +296,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    be_zygote(socket.socket(fileno=int(sys.argv[1])))

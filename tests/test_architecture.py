@@ -19,7 +19,7 @@ FLOORS = (
     {"recording", "verify"},
     {"runtimes"},
     {"core"},
-    {"isolate", "worker", "errors", "interrupts", "registry"},
+    {"isolate", "worker", "errors", "interrupts", "process", "registry"},
 )
 #: Modules that other, older interpreters import too, and what they may import besides the standard library.
 FOREIGN = {

@@ -198,12 +198,13 @@ def _asked(
 
 
 def _fold(job: Target, asked: FoldOptions, feeds: _Feeds, *, require_verified: bool, allow_lossy: bool) -> Folding:
-    from onnxbench.core.model import load, save
+    from onnxbench.core.model import save
     from onnxbench.core.saving import refuse_losses, refuse_target
+    from onnxbench.core.slimming import load_slim
     from onnxbench.errors import SafetyStop, escape
     from onnxbench.folding.run import fold_model
 
-    model = load(job.source)
+    model = load_slim(job.source)
     if job.output not in ("", "-"):
         refuse_target(Path(job.output).absolute(), job.force)
         if not allow_lossy:

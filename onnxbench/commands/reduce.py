@@ -77,12 +77,15 @@ def reduce(
     of yours calls a failure (--check). Writes a folder with the reduced model, its inputs, a report, and repro.py, which
     fails again by itself. Of several models, or a folder, each distinct failure is reduced once.
     """
+    from onnxbench import isolate
+
+    isolate.warm_up(isolate.HERE)  # while everything else is imported
     from onnxbench.commands import _parse
     from onnxbench.commands._reduce_many import reduce_many
     from onnxbench.core.compare import Tolerance
     from onnxbench.core.files import is_plural
     from onnxbench.core.graph import GraphView
-    from onnxbench.core.model import load
+    from onnxbench.core.slimming import load_slim
     from onnxbench.reducers.journal import beside
     from onnxbench.reducers.request import Budget, Request
     from onnxbench.reducers.shrinking import choose_passes
@@ -102,7 +105,7 @@ def reduce(
         shrinking = choose_passes(None if passes is None else passes.split(",") if passes else [], skip_pass or ())
         suspect = _suspect(runtime, check, fail_code, fail_regex, fail_any)
         limits = _parse.limits(timeout, max_memory)
-        loaded = load(model)
+        loaded = load_slim(model)
         view = GraphView(loaded.proto, loaded.proto.graph)
         told_inputs = inputs is not None or bool(shape or dim or range_)
         feeds = _feeds(suspect, told_inputs, lambda: _parse.feeds(view, inputs, shape, dim, range_, seed))

@@ -14,8 +14,9 @@ from onnxbench.converters.feeding import Feeding
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.report import Conversion
 from onnxbench.converters.verdict import verdict
-from onnxbench.core.model import Model, load, save
+from onnxbench.core.model import Model, save
 from onnxbench.core.saving import refuse_losses, refuse_target
+from onnxbench.core.slimming import load_slim
 from onnxbench.core.tensors import is_external, tensors
 from onnxbench.errors import BenchError, escape
 from onnxbench.verify import Feeds
@@ -93,7 +94,7 @@ def _convert(job: Job) -> tuple[Conversion, BenchError | None, Model | None]:
     from onnxbench.converters.run import convert_model
 
     started = time.monotonic()
-    model = load(job.source)
+    model = load_slim(job.source)
     if job.output != "-":
         refuse_target(Path(job.output).absolute(), job.force)
         if not job.allow_lossy:

@@ -5,12 +5,13 @@ Candidates cut from a slim model share its weights, on disk and in the page cach
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import mmap
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
@@ -19,6 +20,7 @@ from onnxbench.core import formats, scratch, wire
 from onnxbench.core.atomic import unwritable
 from onnxbench.core.external import MARK, Weight, is_marked, locate, read, refer, stamp
 from onnxbench.core.tensors import is_external, tensors
+from onnxbench.errors import ModelError, escape
 
 if TYPE_CHECKING:
     from onnxbench.core.model import Model
@@ -42,11 +44,69 @@ def slim(model: Model, threshold: int = 1024) -> Model:
     proto = ModelProto()
     proto.CopyFrom(model.proto)
     heavy = [tensor for tensor in _sharable(proto) if _is_heavy(tensor, threshold)]
-    # Strictly before anything is rewritten: where the model's own external tensors lie.
-    found = [(tensor, locate(model, tensor)) for tensor in tensors(proto) if is_external(tensor)]
-    found += zip(heavy, _find_or_write(model, heavy, threshold), strict=True)
-    if not found:
+    external = [tensor for tensor in tensors(proto) if is_external(tensor)]
+    if not heavy and all(map(is_marked, external)):
         return dataclasses.replace(model, proto=proto)
+    # Strictly before anything is rewritten: where the model's own external tensors lie.
+    found = [(tensor, locate(model, tensor)) for tensor in external]
+    found += zip(heavy, _find_or_write(model, heavy, threshold), strict=True)
+    return _referring(model, proto, found)
+
+
+def load_slim(source: str | os.PathLike[str], *, stdin: BinaryIO | None = None, threshold: int = 1024) -> Model:
+    """What `slim(load(source))` gives, without reading the weights of a .onnx file.
+
+    Raises:
+        ModelError: OB301 if there is no such file, OB302 if it holds no model, OB304 if its external data is not to be had.
+    """
+    from onnxbench.core.model import load
+
+    made = _read_slim(Path(source), threshold)
+    return slim(load(source, stdin=stdin), threshold) if made is None else made
+
+
+def _read_slim(given: Path, threshold: int) -> Model | None:
+    """The slim copy of the model in a .onnx file; None if that cannot be made in passing, or there is something to tell."""
+    from onnxbench.core.model import Model
+
+    mark = os.urandom(16)
+    try:
+        if formats.of_suffix(given) != "protobuf" or not given.is_file() or given.stat().st_size > formats.LIMIT:
+            return None
+        seen = stamp(given)
+        with _mapped(given) as view:
+            short, places = wire.without_payloads(view, threshold, mark)
+            proto = formats.parse(short, "protobuf", escape(given.name))
+            heavy = [(tensor, _number(tensor)) for tensor in _sharable(proto) if _is_bare(tensor, mark)]
+            for tensor, _ in heavy:
+                tensor.ClearField("raw_data")
+            for tensor in tensors(proto):  # those that operators read themselves
+                if tensor.raw_data.startswith(mark):
+                    offset, length = places[_number(tensor)]
+                    tensor.raw_data = bytes(view[offset : offset + length])
+        if mark in proto.SerializeToString() or stamp(given) != seen:  # where no tensor is looked for
+            return None
+    except (OSError, ValueError, RecursionError, ModelError):
+        return None
+    path = given.absolute()
+    model = Model(proto, folder=path.parent, path=path, label=escape(given.name))
+    if not heavy and not any(map(is_external, tensors(proto))):
+        return model
+    file = path.resolve()
+    found = [(tensor, locate(model, tensor)) for tensor in tensors(proto) if is_external(tensor)]
+    return _referring(model, proto, found + [(tensor, Weight(file, *places[number])) for tensor, number in heavy])
+
+
+def _is_bare(tensor: TensorProto, mark: bytes) -> bool:
+    return not is_external(tensor) and not tensor.external_data and tensor.raw_data.startswith(mark)
+
+
+def _number(tensor: TensorProto) -> int:
+    return int.from_bytes(tensor.raw_data[-4:], "big")
+
+
+def _referring(model: Model, proto: ModelProto, found: list[tuple[TensorProto, Weight]]) -> Model:
+    """The model with its tensors as references to where they lie. It takes over `proto`."""
     folder = Path(os.path.commonpath([weight.file.parent for _, weight in found]))
     stamps = {weight.file: stamp(weight.file) for _, weight in found}
     for tensor, weight in found:
@@ -131,15 +191,22 @@ def _find_in_file(model: Model, heavy: Sequence[TensorProto], threshold: int) ->
     if model.path is None or not heavy or formats.of_suffix(model.path) != "protobuf" or not model.path.is_file():
         return nowhere
     file = model.path.resolve()
-    with file.open("rb") as opened:
-        if os.fstat(opened.fileno()).st_size == 0:
-            return nowhere
-        with (
-            mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
-            memoryview(mapped) as view,
-        ):
-            places = _places(view, threshold)
-            return [_find(view, places, file, tensor.raw_data) for tensor in heavy]
+    if file.stat().st_size == 0:
+        return nowhere
+    with _mapped(file) as view:
+        places = _places(view, threshold)
+        return [_find(view, places, file, tensor.raw_data) for tensor in heavy]
+
+
+@contextlib.contextmanager
+def _mapped(file: Path) -> Iterator[memoryview]:
+    """The bytes of a file that is not empty."""
+    with (
+        file.open("rb") as opened,
+        mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
+        memoryview(mapped) as view,
+    ):
+        yield view
 
 
 def _places(view: memoryview, threshold: int) -> _Places:

@@ -25,6 +25,8 @@ _ROADS = {
     "AttributeProto": ("t", "g", "graphs"),
     "TensorProto": ("raw_data",),
 }
+#: Messages inside each other, at most, for protobuf to read them.
+_DEEPEST = 100
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
@@ -115,6 +117,52 @@ def payloads(buffer: Buffer, threshold: int) -> Iterator[tuple[int, int]]:
             break
         else:
             stack.pop()
+
+
+def without_payloads(buffer: Buffer, threshold: int, mark: bytes) -> tuple[bytes, list[tuple[int, int]]]:
+    """A serialized model whose large raw_data are `mark` and their number; and where each of those payloads lies.
+
+    Args:
+        buffer: the serialized model.
+        threshold: bytes up to which a payload stays.
+        mark: bytes that nothing in the model begins with.
+
+    Returns:
+        The short serialized model, and offset and length of each payload in `buffer`, by number.
+
+    Raises:
+        Malformed: if the bytes are not a serialized model, or nest deeper than protobuf allows.
+    """
+    places: list[tuple[int, int]] = []
+
+    def rebuilt(descriptor: Descriptor, begin: int, stop: int, depth: int) -> list[Buffer]:
+        if depth > _DEEPEST:
+            raise Malformed(begin)
+        roads, pieces, copied = _roads(descriptor), [], begin
+        for field in fields(buffer, begin, stop):
+            if field.wire_type != _BYTES or field.number not in roads or field.stop - field.start <= threshold:
+                continue
+            child = roads[field.number]
+            if child is None:
+                content: list[Buffer] = [mark, len(places).to_bytes(4, "big")]
+                places.append((field.start, field.stop - field.start))
+            else:
+                content = rebuilt(child, field.start, field.stop, depth + 1)
+            pieces += [buffer[copied : field.begin], _to_varint(field.number << 3 | _BYTES)]
+            pieces += [_to_varint(sum(map(len, content))), *content]
+            copied = field.stop
+        return [*pieces, buffer[copied:stop]]
+
+    return b"".join(rebuilt(onnx.ModelProto.DESCRIPTOR, 0, len(buffer), 1)), places
+
+
+def _to_varint(value: int) -> bytes:
+    made = bytearray()
+    while value > 127:
+        made.append(value & 127 | 128)
+        value >>= 7
+    made.append(value)
+    return bytes(made)
 
 
 @cache

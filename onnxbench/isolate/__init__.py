@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from onnxbench.isolate import forking
 from onnxbench.isolate.memory import machine_memory, resident
 from onnxbench.isolate.nursery import Nursery
 from onnxbench.isolate.results import HERE, LIGHT, Crash, Error, Interpreter, Memory, Ok, Result, Timeout
@@ -58,11 +59,7 @@ def call(
         MachineError: OB403 if the interpreter cannot be started.
     """
     target = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
-    with _nursery_lock:
-        nursery = _nurseries.get(interpreter)
-        if nursery is None:
-            nursery = _nurseries[interpreter] = Nursery(interpreter)
-    return nursery.call(target, tuple(arguments), timeout, memory)
+    return _nursery(interpreter).call(target, tuple(arguments), timeout, memory)
 
 
 def call_light(
@@ -79,7 +76,18 @@ def call_light(
 
 def warm_up(interpreter: Interpreter = LIGHT) -> None:
     """Start the process that calls will need, while the caller is busy with something else."""
+    if forking.is_possible(interpreter):
+        forking.import_shared()
+        _nursery(interpreter).start_early()
+        return
     threading.Thread(target=call, args=("os:getpid",), kwargs={"interpreter": interpreter}, daemon=True).start()
+
+
+def _nursery(interpreter: Interpreter) -> Nursery:
+    with _nursery_lock:
+        if interpreter not in _nurseries:
+            _nurseries[interpreter] = Nursery(interpreter)
+        return _nurseries[interpreter]
 
 
 def shut_down() -> None:

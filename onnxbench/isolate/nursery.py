@@ -17,11 +17,13 @@ from typing import IO, Any
 
 from onnxbench import worker
 from onnxbench.errors import MachineError, quote
+from onnxbench.isolate import forking
 from onnxbench.isolate.memory import resident
 from onnxbench.isolate.results import Crash, Error, Interpreter, Memory, Ok, Result, Timeout
 
 _TAIL = 64 * 1024  # bytes of a worker's output that are kept
 _CALLS_PER_WORKER = 256  # then it is replaced: runtimes leak a little with every session
+_PACKAGE = Path(worker.__file__).parent
 _START = 120.0  # seconds that an interpreter may take to import what it is warmed with
 
 
@@ -54,7 +56,8 @@ class Nursery:
     lock: threading.Lock = field(default_factory=threading.Lock)
     idle: list[_Worker] = field(default_factory=list)
     control: socket.socket | None = None
-    process: subprocess.Popen[bytes] | None = None
+    process: subprocess.Popen[bytes] | forking.Copy | None = None
+    log: IO[bytes] | None = None  # of a warm process that has not said yet that it is ready
 
     def call(self, target: str, arguments: tuple[Any, ...], timeout: float | None, memory: int | None) -> Result:
         with self.lock:
@@ -119,12 +122,14 @@ class Nursery:
     def _fork(self) -> _Worker:
         if self.process is None or self.process.poll() is not None:
             self._restart()
+        self._expect()
         ours, theirs = socket.socketpair()
         log = tempfile.TemporaryFile()  # noqa: SIM115 -- lives as long as the worker
         try:
             pid = self._ask(("fork",), theirs.fileno(), log.fileno())
         except OSError:  # the zygote died a moment ago
             self._restart()
+            self._expect()
             pid = self._ask(("fork",), theirs.fileno(), log.fileno())
         finally:
             theirs.close()
@@ -153,6 +158,10 @@ class Nursery:
             worker_.close()
         self.idle.clear()
         if self.process is not None:
+            if self.log is not None:  # it is still importing
+                self.process.kill()
+                self.log.close()
+                self.log = None
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(5)
             self.process = None
@@ -161,51 +170,74 @@ class Nursery:
         self._abandon()
         self._start()
 
-    def _start(self) -> None:
+    def start_early(self) -> None:
+        """Start the warm process as a copy of this one, without waiting until it is ready."""
+        with self.lock:
+            if self.process is None:
+                self._start(copied=True)
+
+    def _start(self, *, copied: bool = False) -> None:
         ours, theirs = socket.socketpair()
-        package = Path(worker.__file__).parent
-        command = [self.interpreter.executable, str(package / "worker.py"), str(theirs.fileno())]
-        with tempfile.TemporaryFile() as log:
-            try:
-                self.process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    pass_fds=[theirs.fileno()],
-                    env=_environment(self.interpreter),
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise MachineError(
-                    "OB403", f"cannot start {quote(self.interpreter.executable)}: {error.strerror}"
-                ) from None
-            finally:
-                theirs.close()
-            path = None if self.interpreter.foreign else list(sys.path)
-            if not _is_ready(ours, {"path": path, "package": str(package), "warm": self.interpreter.warm}):
-                self.process.kill()
-                self.process.wait()
-                self.process = None
-                ours.close()
-                log.seek(0)
-                lines = log.read().decode("utf-8", "replace").strip().splitlines()
-                reason = f": {lines[-1]}" if lines else ""
-                raise MachineError(
-                    "OB403", f"{quote(self.interpreter.executable)} cannot start a worker process{reason}"
-                )
+        self.log = tempfile.TemporaryFile()  # noqa: SIM115 -- until the process is ready
+        try:
+            if copied:
+                self.process = forking.fork(theirs, self.log.fileno(), _variables(self.interpreter))
+            else:
+                self.process = self._spawn(theirs)
+        finally:
+            theirs.close()
         self.control = ours
+        path = None if self.interpreter.foreign else list(sys.path)
+        setup = {"path": path, "package": str(_PACKAGE), "warm": self.interpreter.warm}
+        with contextlib.suppress(OSError):  # it may be anything, or be dead already
+            worker.send(ours, setup)
+
+    def _spawn(self, theirs: socket.socket) -> subprocess.Popen[bytes]:
+        assert self.log is not None
+        try:
+            return subprocess.Popen(
+                [self.interpreter.executable, str(_PACKAGE / "worker.py"), str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=self.log,
+                stderr=self.log,
+                pass_fds=[theirs.fileno()],
+                env=_environment(self.interpreter),
+                start_new_session=True,
+            )
+        except OSError as error:
+            self.log.close()
+            self.log = None
+            raise MachineError(
+                "OB403", f"cannot start {quote(self.interpreter.executable)}: {error.strerror}"
+            ) from None
+
+    def _expect(self) -> None:
+        """Wait until the warm process says that it is ready.
+
+        Raises:
+            MachineError: OB403 if it does not; any program may sit at the other side.
+        """
+        if self.log is None:
+            return
+        assert self.control is not None
+        assert self.process is not None
+        if not _is_ready(self.control):
+            self.log.seek(0)
+            lines = self.log.read().decode("utf-8", "replace").strip().splitlines()
+            self._abandon()
+            reason = f": {lines[-1]}" if lines else ""
+            raise MachineError("OB403", f"{quote(self.interpreter.executable)} cannot start a worker process{reason}")
+        self.log.close()
+        self.log = None
 
     def close(self) -> None:
         with self.lock:
             self._abandon()
 
 
-def _is_ready(control: socket.socket, setup: Any) -> bool:
-    """Whether the interpreter on the other side takes its setup and says so: any program may sit there."""
+def _is_ready(control: socket.socket) -> bool:
     control.settimeout(_START)
     try:
-        worker.send(control, setup)
         return bool(worker.receive(control) == "ready")
     except OSError:
         return False
@@ -280,9 +312,14 @@ def _environment(interpreter: Interpreter) -> dict[str, str]:
     if interpreter.foreign:
         for name in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__"):
             environment.pop(name, None)
+    return environment | _variables(interpreter)
+
+
+def _variables(interpreter: Interpreter) -> dict[str, str]:
+    """What a warm process must find in its environment."""
     # Threads do not survive a fork, so none may run in the warm process: no BLAS pool, no telemetry thread.
-    environment |= {"ORT_DISABLE_TELEMETRY": "1", "OPENBLAS_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
-    return environment | dict(interpreter.environment)
+    own = {"ORT_DISABLE_TELEMETRY": "1", "OPENBLAS_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
+    return own | dict(interpreter.environment)
 
 
 def _send_with_handles(control: socket.socket, message: Any, handles: list[int]) -> None:
