@@ -156,6 +156,14 @@ Anonymize = Annotated[
         "--anonymize", rich_help_panel=SHRINK, help="Drop names, docs and values that the failure does not need."
     ),
 ]
+NoExplain = Annotated[
+    bool,
+    typer.Option(
+        "--no-explain",
+        rich_help_panel=SHRINK,
+        help="Look for no optimization at fault, no nearest passing model and no way around.",
+    ),
+]
 Json = Annotated[
     bool,  # read before --list-passes, which answers at once
     typer.Option("--json", is_eager=True, rich_help_panel=options.SHOW, help="Print one JSON object."),

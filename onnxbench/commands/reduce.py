@@ -60,6 +60,7 @@ def reduce(
     skip_pass: own.SkipPass = None,
     list_passes: own.ListPasses = False,
     anonymize: own.Anonymize = False,
+    no_explain: own.NoExplain = False,
     bundle: options.Folder = None,
     output: options.Output = None,
     versions: own.Versions = None,
@@ -94,6 +95,8 @@ def reduce(
 
     if git_bisect and not prove:
         raise _usage("--git-bisect is for --prove")
+    if no_explain and (versions or workaround):
+        raise _usage("--versions and --workaround explain the failure, which --no-explain leaves out")
     _parse.refuse_json_beside_stream(json, output)
     out = console.console(color)
     if is_plural(models):
@@ -132,6 +135,7 @@ def reduce(
             resume=resume,
             output=output,
             releases=_releases(suspect, versions, progress.step),
+            explain=not no_explain,
             workaround=workaround,
             force=force or resume,
             allow_lossy=allow_lossy,

@@ -12,7 +12,7 @@ import numpy as np
 from onnxbench.core.difference import Difference, Index
 from onnxbench.core.values import Array, Dtype, Value, dtype_name, is_float, is_integer, is_narrow, part_of, step
 
-__all__ = ["Difference", "Tolerance", "agree_surely", "differ", "differ_all"]
+__all__ = ["Difference", "Tolerance", "differ", "differ_all"]
 
 _NATIVE = (np.dtype(np.float32), np.dtype(np.float64))
 _CHUNK = 1 << 20  # elements that are widened to float64 at a time
@@ -53,34 +53,31 @@ _DEFAULT = Tolerance()
 
 
 def differ_all(
-    want: Mapping[str, Value], got: Mapping[str, Value], tolerance: Tolerance = _DEFAULT, *, brief: bool = False
+    want: Mapping[str, Value], got: Mapping[str, Value], tolerance: Tolerance = _DEFAULT
 ) -> list[Difference]:
-    """The differences of all wanted values, in their order, then values that nobody wanted; `brief` as in `differ`."""
+    """The differences of all wanted values, in their order, then values that nobody wanted."""
     found: list[Difference] = []
     for name, value in want.items():
         if name not in got:
             found.append(Difference(name, "presence", detail="wanted, but not there"))
             continue
-        difference = differ(value, got[name], tolerance, name, brief=brief)
+        difference = differ(value, got[name], tolerance, name)
         if difference is not None:
             found.append(difference)
     found += [Difference(name, "presence", detail="there, but not wanted") for name in got if name not in want]
     return found
 
 
-def differ(
-    want: Value, got: Value, tolerance: Tolerance = _DEFAULT, name: str = "", *, brief: bool = False
-) -> Difference | None:
+def differ(want: Value, got: Value, tolerance: Tolerance = _DEFAULT, name: str = "") -> Difference | None:
     """How `got` differs from `want`; None if it does not.
 
     An element differs when |got-want| > atol*max|want| + rtol*|want|, the maximum over finite elements of `want`. NaN
-    must meet NaN, Inf must meet Inf of its sign. The first differing element of a sequence speaks for it. A `brief`
-    answer has the kind, the first element and how many there are, and no measures: it takes half the time.
+    must meet NaN, Inf must meet Inf of its sign. The first differing element of a sequence speaks for it.
     """
     if want is None or got is None:
         return None if want is got else Difference(name, "presence", detail=f"wanted {_what(want)}, got {_what(got)}")
     if isinstance(want, list) and isinstance(got, list):
-        return _differ_sequence(want, got, tolerance, name, brief)
+        return _differ_sequence(want, got, tolerance, name)
     if isinstance(want, list) or isinstance(got, list):
         return Difference(name, "dtype", detail=f"wanted {_what(want)}, got {_what(got)}")
     want, got = np.asarray(want), np.asarray(got)
@@ -90,29 +87,18 @@ def differ(
         return Difference(name, "shape", detail=f"wanted shape {_shape(want)}, got {_shape(got)}")
     if want.size == 0:
         return None
-    return _differ_tensor(want, got, tolerance, name, brief)
+    return _differ_tensor(want, got, tolerance, name)
 
 
-def agree_surely(want: Value, got: Value, tolerance: Tolerance = _DEFAULT) -> bool:
-    """Whether `differ` finds nothing, told cheaply: where it is close, the answer may be no."""
-    if isinstance(want, np.ndarray) and isinstance(got, np.ndarray) and want.dtype in _NATIVE:
-        if want.dtype != got.dtype or want.shape != got.shape:
-            return False
-        return _is_well_within(want.reshape(-1), got.reshape(-1), *tolerance.for_dtype(want.dtype))
-    return differ(want, got, tolerance) is None
-
-
-def _differ_sequence(
-    want: list[Value], got: list[Value], tolerance: Tolerance, name: str, brief: bool
-) -> Difference | None:
+def _differ_sequence(want: list[Value], got: list[Value], tolerance: Tolerance, name: str) -> Difference | None:
     if len(want) != len(got):
         return Difference(name, "shape", detail=f"wanted a sequence of {len(want)}, got one of {len(got)}")
     pairs = enumerate(zip(want, got, strict=True))
-    found = (differ(w, g, tolerance, f"{name}[{i}]", brief=brief) for i, (w, g) in pairs)
+    found = (differ(w, g, tolerance, f"{name}[{i}]") for i, (w, g) in pairs)
     return next((difference for difference in found if difference is not None), None)
 
 
-def _differ_tensor(want: Array, got: Array, tolerance: Tolerance, name: str, brief: bool) -> Difference | None:
+def _differ_tensor(want: Array, got: Array, tolerance: Tolerance, name: str) -> Difference | None:
     rtol, atol = tolerance.for_dtype(want.dtype)
     shape, (want, got) = want.shape, (want.reshape(-1), got.reshape(-1))
     if want.dtype in _NATIVE and want.dtype == got.dtype and _is_well_within(want, got, rtol, atol):
@@ -120,7 +106,7 @@ def _differ_tensor(want: Array, got: Array, tolerance: Tolerance, name: str, bri
     scale = 0.0
     if part_of(want.dtype) != want.dtype or is_float(want.dtype):
         scale = max(_largest(w) for w, _ in _chunks(want, got))
-    tally = _Tally(scale, brief)
+    tally = _Tally(scale)
     for start, (w, g) in zip(range(0, want.size, _CHUNK), _chunks(want, got), strict=True):
         if dtype_name(want.dtype) == "string":
             tally.add_strings(start, w, g)
@@ -156,7 +142,6 @@ class _Tally:
     """What is known of a pair of arrays after some chunks. `scale` keeps the squares of large numbers finite."""
 
     scale: float
-    brief: bool = False
     beyond: int = 0
     first: int | None = None
     first_odd: int | None = None
@@ -173,8 +158,6 @@ class _Tally:
     def add_integers(self, start: int, want: Array, got: Array) -> None:
         """Compared as they are: float64 cannot tell 2**60 from 2**60 + 1. Errors are exact in uint64, which wraps."""
         self._mark(start, want != got)
-        if self.brief:
-            return
         high, low = np.maximum(want, got).astype(np.uint64), np.minimum(want, got).astype(np.uint64)
         self._measure(start, (high - low).astype(np.float64), want.astype(np.float64), got.astype(np.float64))
 
@@ -190,8 +173,6 @@ class _Tally:
             self._mark(start, odd | (finite & (error > allowed)))
             if self.first_odd is None and odd.any():
                 self.first_odd = start + int(odd.argmax())
-            if self.brief:
-                return
             times = np.max(error / allowed, initial=-1.0, where=finite & (error > 0))
         if times >= 0 and not times <= self.tolerances:
             self.tolerances = float(times)
@@ -203,8 +184,6 @@ class _Tally:
         error = np.abs(got - want)
         allowed = atol * self.scale + rtol * np.abs(want)
         self._mark(start, error > allowed)
-        if self.brief:
-            return
         times = np.nanmax(error / allowed) if error.any() else -1.0  # where nothing is allowed, 0 / 0 is no error
         if times >= 0 and not times <= self.tolerances:
             self.tolerances = float(times)

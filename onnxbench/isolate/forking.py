@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from onnxbench import process, worker
@@ -109,12 +110,12 @@ def _become_zygote(control: socket.socket, log: int, environment: dict[str, str]
             if callable(signal.getsignal(number)):
                 signal.signal(number, signal.SIG_DFL)
         null = os.open(os.devnull, os.O_RDONLY)
-        for place, handle in enumerate((null, log, log)):
-            os.dup2(handle, place)
+        for place, source in enumerate((null, log, log)):
+            os.dup2(source, place)
         _close_all_but(control.fileno())
         _kept.append((sys.stdin, sys.stdout, sys.stderr))
-        for number, name in enumerate(("stdin", "stdout", "stderr")):
-            stream = open(number, "w" if number else "r", closefd=False)  # noqa: SIM115 -- for as long as the process lives
+        for handle, name in enumerate(("stdin", "stdout", "stderr")):
+            stream = open(handle, "w" if handle else "r", closefd=False)  # noqa: SIM115 -- for as long as the process lives
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
         os.environ.update(environment)
@@ -131,8 +132,8 @@ _kept: list[Any] = []
 
 
 def _close_all_but(kept: int) -> None:
-    for name in os.listdir("/proc/self/fd"):
-        handle = int(name)
+    for place in Path("/proc/self/fd").iterdir():
+        handle = int(place.name)
         if handle > 2 and handle != kept:
             with contextlib.suppress(OSError):
                 os.close(handle)

@@ -9,16 +9,17 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from onnxbench.core import check
-from onnxbench.core.compare import Difference, Tolerance, agree_surely, differ_all
+from onnxbench.core.compare import Difference, Tolerance, differ_all
 from onnxbench.core.feeds import generate
 from onnxbench.core.graph import GraphView
+from onnxbench.core.kinds import kinds_of_difference
 from onnxbench.core.model import Model
 from onnxbench.core.subgraph import Piece
 from onnxbench.core.values import Value
 from onnxbench.errors import BenchError
 from onnxbench.reducers.journal import Journal, key_of
 from onnxbench.reducers.normalise import normalise
-from onnxbench.reducers.signature import Signature, names_in, of_differences, of_outcome
+from onnxbench.reducers.signature import Signature, names_in, of_differences, of_kinds, of_outcome
 from onnxbench.reducers.slowness import slowness
 from onnxbench.runtimes.base import Limits, Runtime
 from onnxbench.runtimes.outcome import Outcome
@@ -149,9 +150,15 @@ class Oracle:
         if self.signature.kind != "numbers":
             return Answer("gone", None, outcome)
         right = _recorded(piece, outcome, recorded)
-        if right is not None and all(agree_surely(right[n], outcome.outputs[n], self.tolerance) for n in right):
+        if right is None:
+            return self._judge(piece, outcome)
+        kinds = kinds_of_difference(right, outcome.outputs, self.tolerance)
+        if not kinds:
             return Answer("gone", None, outcome)
-        return self._compare(right, outcome) if right is not None and self.hasty else self._judge(piece, outcome)
+        if not self.hasty:
+            return self._judge(piece, outcome)
+        seen = of_kinds(kinds)  # and no outcome: this is no run of the judge
+        return Answer("same" if seen == self.signature else "other", seen)
 
     def _ask_speed(self, piece: Piece) -> Answer:
         assert self.judge is not None
@@ -159,14 +166,6 @@ class Oracle:
         if ratio is None:
             return Answer("unsure")
         return Answer("same" if ratio > self.slower_than else "gone", self.signature, Outcome("ok"))
-
-    def _compare(self, right: Mapping[str, Value], outcome: Outcome) -> Answer:
-        """The answer by what was recorded, without the outcome: it is no run of the judge."""
-        differences = differ_all(right, outcome.outputs, self.tolerance, brief=True)
-        if not differences:
-            return Answer("gone", None, outcome)
-        seen = of_differences(differences)
-        return Answer("same" if seen == self.signature else "other", seen)
 
     def _judge(self, piece: Piece, outcome: Outcome) -> Answer:
         assert self.judge is not None

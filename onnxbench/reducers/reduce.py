@@ -160,7 +160,7 @@ class _Run:
         report.interrupted = report.interrupted or heard.number
         if not report.interrupted:
             self._go_along(report, search)
-        if not report.interrupted and report.status == "minimal":
+        if self.request.explain and not report.interrupted and report.status == "minimal":
             self._explain(report, self.engine)
 
     def _head(self, report: Reduction) -> dict[str, object]:

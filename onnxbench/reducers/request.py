@@ -48,6 +48,7 @@ class Request:
         bundle: folder to write the reproducer to, or None.
         output: file to write the reduced model to, or None; formats as `core.model.save` has them.
         releases: the suspect in other environments; the reproducer is asked there too.
+        explain: look also for the optimization at fault, for the nearest model that passes and for a way around.
         workaround: file to write a rewritten model to that does not fail, or None.
         force: replace what is there.
         allow_lossy: write `output` in a format that loses something.
@@ -76,6 +77,7 @@ class Request:
     bundle: Path | None = None
     output: str | None = None
     releases: Sequence[Runtime] = ()
+    explain: bool = True
     workaround: str | None = None
     force: bool = False
     allow_lossy: bool = False

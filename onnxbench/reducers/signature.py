@@ -70,7 +70,12 @@ def of_outcome(outcome: Outcome, names: Set[str]) -> Signature:
 
 def of_differences(differences: Sequence[Difference]) -> Signature:
     """The signature of outputs that are not what they should be."""
-    return Signature("numbers", min((d.kind for d in differences), key=_KINDS.index))
+    return of_kinds({difference.kind for difference in differences})
+
+
+def of_kinds(kinds: Set[str]) -> Signature:
+    """The signature of outputs that differ in these ways from what they should be."""
+    return Signature("numbers", min(kinds, key=_KINDS.index))
 
 
 def names_in(proto: ModelProto) -> set[str]:

@@ -58,6 +58,25 @@ def test_the_bundle_is_whole_and_fails_by_itself_without_onnxbench(bench, relu_c
 
 
 @needs_failure
+def test_without_explanations_the_minimum_is_the_same_and_nothing_more_is_run(bench, relu_clip, tmp_path):
+    whole = json.loads(bench("reduce", relu_clip, "--bundle", "whole", "--json", "-q").stdout)
+    bare = json.loads(bench("reduce", relu_clip, "--bundle", "bare", "--no-explain", "--json", "-q").stdout)
+    assert (tmp_path / "bare" / "model.onnx").read_bytes() == (tmp_path / "whole" / "model.onnx").read_bytes()
+    assert whole["workarounds"]
+    assert not bare["workarounds"]
+    assert bare["cured_by_disabling"] is None or not bare["cured_by_disabling"]
+    assert bare["confirmed"]
+
+
+@needs_failure
+@pytest.mark.parametrize("asked", [("--workaround", "fixed.onnx"), ("--versions", "1.20.1")])
+def test_what_explains_cannot_be_asked_for_together_with_no_explanation(bench, relu_clip, asked):
+    result = bench("reduce", relu_clip, "--no-explain", *asked)
+    assert result.returncode == 2
+    assert "--no-explain" in result.stderr
+
+
+@needs_failure
 def test_the_default_bundle_is_named_after_the_model_and_never_replaces_one(bench, relu_clip, tmp_path):
     assert bench("reduce", relu_clip).returncode == 0
     assert bench("reduce", relu_clip).returncode == 0
