@@ -117,7 +117,7 @@ def test_interrupts_at_any_moment_leave_one_process():
             print("ready", flush=True)
             try:
                 isolate.warm_up(isolate.HERE)
-                isolate.call("time:sleep", (30,))
+                isolate.call("time:sleep", (3,))
             except BaseException:  # an import that is interrupted raises anything
                 print("stopped")
             """,
@@ -126,8 +126,9 @@ def test_interrupts_at_any_moment_leave_one_process():
         running.stdout.readline()
         time.sleep(delay)
         os.killpg(running.pid, signal.SIGINT)
-        out, _ = running.communicate(timeout=60)
-        assert out == "stopped\n", delay
+        out, err = running.communicate(timeout=60)
+        # Python drops one that strikes a callback of its import system, and says so.
+        assert out == "stopped\n" or "Exception ignored" in err, delay
 
 
 @linux
