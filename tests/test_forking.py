@@ -114,8 +114,8 @@ def test_interrupts_at_any_moment_leave_one_process():
     for delay in (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3):
         running = program(
             """
-            print("ready", flush=True)
             try:
+                print("ready", flush=True)
                 isolate.warm_up(isolate.HERE)
                 isolate.call("time:sleep", (3,))
             except BaseException:  # an import that is interrupted raises anything

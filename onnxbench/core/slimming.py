@@ -75,7 +75,10 @@ def _read_slim(given: Path, threshold: int) -> Model | None:
             return None
         seen = stamp(given)
         with _mapped(given) as view:
-            short, places = wire.without_payloads(view, threshold, mark)
+            try:
+                short, places = wire.without_payloads(view, threshold, mark)
+            except (wire.Malformed, RecursionError):  # here, or it would keep views of what is to be closed
+                return None
             proto = formats.parse(short, "protobuf", escape(given.name))
             heavy = [(tensor, _number(tensor)) for tensor in _sharable(proto) if _is_bare(tensor, mark)]
             for tensor, _ in heavy:
@@ -86,7 +89,7 @@ def _read_slim(given: Path, threshold: int) -> Model | None:
                     tensor.raw_data = bytes(view[offset : offset + length])
         if mark in proto.SerializeToString() or stamp(given) != seen:  # where no tensor is looked for
             return None
-    except (OSError, ValueError, RecursionError, ModelError):
+    except (OSError, ValueError, ModelError):
         return None
     path = given.absolute()
     model = Model(proto, folder=path.parent, path=path, label=escape(given.name))
