@@ -45,9 +45,13 @@ if tool == "ort basic":
     sys.exit()
 model = onnx.load(source)
 if tool == "onnxsim":
+    import os
+    import subprocess
     import onnxsim
-    import onnxoptimizer
-    fusions = [name for name in onnxoptimizer.get_available_passes() if name.startswith("fuse")]
+    command = [os.path.join(os.path.dirname(sys.executable), "onnxsim"), "--list-default-optimizers"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    fusions = [name for name in listed if name.startswith("fuse")]
+    fusions.append("fuse_mul_into_conv")  # done by default, and not listed
     model, _ = onnxsim.simplify(model, skipped_optimizers=fusions, skip_fuse_bn=True)
 elif tool == "onnxslim":
     import onnxslim

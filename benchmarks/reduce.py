@@ -4,7 +4,9 @@ usage: reduce.py [--only NAME] [--skip-polygraphy]
 
 Polygraphy gets the check that its users write: a Python script that runs the candidate on the suspect and on the trusted runtime.
 Each fault is first shown to move the output by ten tolerances. Prints nodes and bytes left, checks, and CPU seconds, of all
-processes: in all, and of the search (without start-up, proof and confirmation). Needs the test plug-in and polygraphy. Linux only.
+processes: in all, and of the search. That is without start-up, proof and confirmation, and of ours without the explanations that
+Polygraphy does not give: the optimization at fault, the nearest passing model, a way around. Needs the test plug-in and polygraphy.
+Linux only.
 """
 
 import os
@@ -115,7 +117,7 @@ def run_ours(case: Case, model: Path, folder: Path) -> dict:
     whole, said = cpu([*command, "--bundle", "out"], folder)
     report = json.loads(said)
     proof, _ = cpu([*command, "--prove"], folder)
-    search, _ = cpu([*command, "-o", "out.onnx"], folder)
+    search, _ = cpu([*command, "-o", "out.onnx", "--no-explain"], folder)
     return {
         "nodes": report["all_nodes_after"],
         "bytes": (folder / "out" / "model.onnx").stat().st_size,
