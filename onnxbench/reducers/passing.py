@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 from onnx import ModelProto
 
 from onnxbench.core.compare import Tolerance, differ
+from onnxbench.core.counts import stored_bytes
 from onnxbench.core.model import Model
 from onnxbench.core.shapes import Shapes, propagate
+from onnxbench.core.values import Value
 from onnxbench.errors import BenchError, quote
 from onnxbench.reducers.engine import Found
 from onnxbench.reducers.oracle import Answer, Oracle
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 _TRIED = 3
 #: More differences than that help nobody.
 _MOST = 12
+#: Bytes of a model and its inputs that anybody can be sent, however small the reproducer is.
+_LIGHT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +53,9 @@ def find_passing(best: Found, gone: Sequence[Reproducer], oracle: Oracle, passes
         passes: those that ran; the last of them make names and notes alike.
     """
     found: list[Near] = []
-    limits = oracle.limits
-    for candidate in list(gone)[: -_TRIED - 1 : -1]:
+    limits, heaviest = oracle.limits, max(_LIGHT, 2 * _bytes(best.piece.model, best.piece.feeds))
+    light = [candidate for candidate in gone if _bytes(candidate.model, candidate.feeds) <= heaviest]
+    for candidate in light[: -_TRIED - 1 : -1]:
         try:
             tidied = _tidied(candidate, oracle, [entry for entry in passes if entry.last and not entry.optional])
             near = _compared(best, tidied, limits)
@@ -59,6 +65,10 @@ def find_passing(best: Found, gone: Sequence[Reproducer], oracle: Oracle, passes
             found.append(near)
     nearest = min(found, key=lambda near: len(near.differs), default=None)
     return nearest if nearest is not None and _passes(nearest.reproducer, oracle) else None
+
+
+def _bytes(model: Model, feeds: Mapping[str, Value]) -> int:
+    return stored_bytes(model) + sum(value.nbytes for value in feeds.values() if isinstance(value, np.ndarray))
 
 
 def _tidied(candidate: Reproducer, oracle: Oracle, passes: Sequence[Pass]) -> Reproducer:

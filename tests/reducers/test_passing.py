@@ -5,6 +5,7 @@ import math
 import numpy as np
 import onnx
 import pytest
+from onnx import numpy_helper
 
 from onnxbench.core.compare import Difference
 from onnxbench.core.graph import GraphView
@@ -42,6 +43,16 @@ def test_a_model_that_shares_no_node_is_not_said_to_differ_in_one(reduced, tmp_p
     assert report.passing.differs[0] == "no node of it is in the reproducer"
     assert "it is without 'n4' (Softsign)" in report.passing.differs
     assert not any("in the place of" in sentence for sentence in report.passing.differs)
+
+
+def test_one_that_is_far_larger_than_the_reproducer_is_not_handed_back(reduced, tmp_path):
+    heavy = model("""agraph (float[1, 600] x) => (float[1, 600] y) {
+        [a] h = MatMul (x, v) [b] i = MatMul (h, v) [c] j = MatMul (i, v) [d] k = MatMul (j, v) [e] y = Softsign (k) }""")
+    heavy.proto.graph.initializer.append(numpy_helper.from_array(np.eye(600, dtype=np.float32), "v"))
+    report, left = reduced(heavy, "misbehaving:ops=Softsign,do=raise")
+    assert ops(left) == ["Softsign"]
+    assert report.checks > 1
+    assert not any(path.stat().st_size > 1_000_000 for path in (tmp_path / "bundle").rglob("*"))
 
 
 def test_inputs_of_its_own_lie_beside_it(reduced, tmp_path):
