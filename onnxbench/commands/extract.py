@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from onnxbench.commands import _options as options
+from onnxbench.errors import UsageError
 
 if TYPE_CHECKING:
     from onnx import TypeProto
@@ -60,8 +62,11 @@ def extract(
         typer.Option("--around", metavar="NODE", rich_help_panel=BLOCK, help="A node with its neighbours."),
     ] = None,
     hops: Annotated[
-        int, typer.Option("--hops", metavar="N", min=0, rich_help_panel=BLOCK, help="How far --around reaches.")
-    ] = 1,
+        int | None,
+        typer.Option(
+            "--hops", metavar="N", min=0, rich_help_panel=BLOCK, help="How far --around reaches; 1 if not said."
+        ),
+    ] = None,
     value_type: Annotated[
         list[str] | None,
         typer.Option(
@@ -129,7 +134,7 @@ def extract(
         ops=op or (),
         scopes=scope or (),
         around=around or (),
-        hops=hops,
+        hops=1 if hops is None else hops,
         auto_inputs=auto_inputs,
         value_types=_types(value_type or []),
         weights_as_inputs=weights_as_inputs,
@@ -137,6 +142,8 @@ def extract(
         limits=_parse.limits(timeout, max_memory),
     )
     request.validate()
+    if hops is not None and not around:
+        raise UsageError("OB201", "--hops says how far --around reaches", hint="--around NODE")
     if dry_run:
         jobs = [Target(path, "", False) for path in find_models(models)]
     else:
@@ -169,7 +176,7 @@ def extract(
 
 def _types(texts: Sequence[str]) -> dict[str, TypeProto]:
     from onnxbench.core.type_text import parse_type
-    from onnxbench.errors import UsageError, quote
+    from onnxbench.errors import quote
 
     found: dict[str, TypeProto] = {}
     for text in texts:
@@ -182,8 +189,6 @@ def _types(texts: Sequence[str]) -> dict[str, TypeProto]:
 
 def _refuse_shared_data(jobs: Sequence[Target]) -> None:
     """One folder holds the data of one model."""
-    from onnxbench.errors import UsageError
-
     if any(job.output == "-" for job in jobs):
         raise UsageError("OB201", "--with-data writes beside the output, and a stream has no folder", hint="-o FILE")
     folders = [Path(job.output).parent for job in jobs if job.output]
@@ -218,11 +223,12 @@ def _extract(job: Target, request: ExtractRequest, feeds: Callable[[Model], Feed
         embed_few(made.model, Path(job.output))
     if written and not allow_lossy:
         refuse_losses(made.model.proto, Path(job.output))
-    if job.output:
-        save(made.model, job.output, force=job.force, allow_lossy=allow_lossy)
-        report.output = escape(job.output) if written else ""
-    if made.data is not None and written:
-        folder = Path(job.output).parent / made.data.FOLDER
-        made.data.write(folder.absolute(), made.model)
-        report.data = escape(str(folder))
+    with contextlib.ExitStack() as around:
+        if made.data is not None and written:
+            folder = Path(job.output).parent / made.data.FOLDER
+            around.enter_context(made.data.written(folder.absolute(), made.model))
+            report.data = escape(str(folder))
+        if job.output:
+            save(made.model, job.output, force=job.force, allow_lossy=allow_lossy)
+            report.output = escape(job.output) if written else ""
     return report

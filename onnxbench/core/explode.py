@@ -9,6 +9,7 @@ from onnx import NodeProto, TypeProto, ValueInfoProto
 
 from onnxbench.core.border import Border, Types, bring_in
 from onnxbench.core.graph import GraphView, Node
+from onnxbench.core.hoist import renamed
 from onnxbench.core.model import Model
 from onnxbench.core.subgraph import header_of, used_functions
 from onnxbench.core.types import value_info
@@ -58,7 +59,7 @@ def explode(
     for place, group in enumerate(groups):
         inside = {name: _free(view, f"{name}__{place}", taken) for node in group for name in node.outputs if name}
         read = {name for node in group for name in node.inputs}
-        nodes += [_renamed(node.proto, inside) for node in group]
+        nodes += [renamed(node.proto, inside) for node in group]
         needed.update(dict.fromkeys(name for name in read if name and name not in inside))
         for name, fresh in inside.items():
             if name not in read:
@@ -77,14 +78,6 @@ def explode(
     graph.sparse_initializer.extend(border.sparse)
     proto.functions.extend(used_functions(view, graph))
     return Exploded(Model(proto, model.folder, None, f"{model.label}, taken apart"), border.feeds, origin)
-
-
-def _renamed(node: NodeProto, inside: Mapping[str, str]) -> NodeProto:
-    copy = NodeProto()
-    copy.CopyFrom(node)
-    copy.input[:] = [inside.get(name, name) for name in node.input]
-    copy.output[:] = [inside.get(name, name) for name in node.output]
-    return copy
 
 
 def _free(view: GraphView, name: str, taken: set[str]) -> str:

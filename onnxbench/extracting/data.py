@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -30,17 +31,19 @@ class Data:
 
     FOLDER: ClassVar[str] = "test_data_set_0"
 
-    def write(self, folder: Path, piece: Model) -> None:
-        """Write them as a test data set: the folder appears whole, in place of an older one.
+    @contextlib.contextmanager
+    def written(self, folder: Path, piece: Model) -> Iterator[None]:
+        """Write them as a test data set around what writes the piece: the folder appears, whole, once that is there.
 
         Raises:
-            MachineError: OB402 if it cannot be written.
+            MachineError: OB402 if it cannot be written; before the piece is, where that can be told.
         """
         view = GraphView(piece.proto, piece.proto.graph)
         try:
             with scratch.Scratch.within(folder.parent, scratch.DRAFT) as draft:
                 made = draft.path / self.FOLDER
                 write_data_set(made, self.inputs, self.outputs, view)
+                yield
                 if folder.is_dir():
                     folder.rename(draft.path / "older")
                 made.rename(folder)

@@ -1,6 +1,10 @@
 """`onnxbench extract` as a user has it."""
 
 import json
+import os
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -128,6 +132,41 @@ def test_the_data_set_beside_it_is_right(bench, chain, tmp_path):
     assert (again.returncode, "OB202" in again.stderr) == (2, True)
     assert bench(*arguments, "--force").returncode == 0
     assert numpy_helper.to_array(onnx.load_tensor(folder / "output_0.pb")).shape == (2, 3)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a limit on the size of files stands for a full disk")
+def test_without_room_for_the_data_there_is_no_piece_either(chain, tmp_path):
+    arguments = [
+        "extract",
+        "chain.onnx",
+        "--to",
+        "b",
+        "-o",
+        "piece.onnx",
+        "--with-data",
+        "--dim",
+        "N=5000",
+    ]  # 60 kB, which no worker writes
+    done = subprocess.run(
+        [sys.executable, "-m", "onnxbench", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000)),
+    )
+    assert done.returncode == 4, done.stderr
+    assert "error[OB402]" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["chain.onnx"]
+
+
+def test_hops_without_a_place_are_refused(bench, chain, tmp_path):
+    done = bench("extract", chain, "--to", "b", "--hops", "2", "-o", "piece.onnx")
+    assert (done.returncode, "--around" in done.stderr) == (2, True)
+    assert bench("extract", chain, "--around", "two", "--hops", "0", "-o", "piece.onnx").returncode == 0
+    assert names(tmp_path / "piece.onnx") == (["a"], ["b"])
 
 
 def test_data_needs_a_folder_of_its_own(bench, chain, tmp_path):
