@@ -150,6 +150,22 @@ def test_broadcasting_claims_no_more_than_is_certain(left, right, dim):
     assert printed(shapes, "y") == [dim]
 
 
+@pytest.mark.parametrize(("cap", "dim"), [(0, 0), (1, "N"), (2, "N"), (128, "N")])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_table_that_is_cut_to_a_length_takes_that_length_beside_it(cap, dim, swapped):
+    """As a causal mask is: where the table is too short the run fails, unless it is stretched from 1."""
+    left, right = ("c", "x") if swapped else ("x", "c")
+    shapes = shapes_of(f"""g (float[N] x, float[{cap}] table) => (y) {{
+        zero = Constant<value_ints = [0]>() n = Shape(x) c = Slice(table, zero, n) y = Add({left}, {right}) }}""")
+    assert printed(shapes, "y") == [dim]
+    for n in range(5):  # what NumPy makes of it is what is claimed
+        try:
+            made = len(np.zeros(n) + np.zeros(cap)[:n])
+        except ValueError:
+            continue
+        assert made == (n if dim == "N" else dim)
+
+
 def test_nothing_follows_from_parts_that_may_be_empty():
     text = """g (float[N] x) => (y) { z = NonZero(x)  t = Cast<to = 7>(x)  zero = Constant<value_ints = [0]>()
         u = Unsqueeze(t, zero)  y = Concat<axis = 0>(z, u) }"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from math import gcd, inf
 
-from onnxbench.core.symbolic import Atom, Expr, Size
+from onnxbench.core.symbolic import Atom, Call, Expr, Size
 
 Bounds = tuple[float, float]
 
@@ -40,6 +40,22 @@ def never_one(size: Size, seen: Container[Size] = ()) -> bool:
     whole = size.terms.get((), 0)
     common = gcd(*(factor for monomial, factor in size.terms.items() if monomial))
     return common > 1 and whole % common != 1
+
+
+def is_capped(size: Size, whole: Size) -> bool:
+    """Whether a size is the smaller of `whole` and numbers above 0: 1 where that is 1, and never 0 by itself."""
+    if not isinstance(size, Expr) or len(size.terms) != 1:
+        return False
+    ((monomial, factor),) = size.terms.items()
+    if factor != 1 or len(monomial) != 1 or monomial[0][1] != 1 or not isinstance(monomial[0][0], Call):
+        return False
+    call = monomial[0][0]
+    rest = [argument for argument in call.arguments if argument != whole]
+    return (
+        call.function == "min"
+        and len(rest) < len(call.arguments)
+        and all(isinstance(argument, int) and argument > 0 for argument in rest)
+    )
 
 
 def _product(left: Bounds, right: Bounds) -> Bounds:

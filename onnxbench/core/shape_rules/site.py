@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 from onnx import AttributeProto, NodeProto, TensorProto
 
-from onnxbench.core.shape_rules.bounds import bounds, never_negative, never_one
+from onnxbench.core.shape_rules.bounds import bounds, is_capped, never_negative, never_one
 from onnxbench.core.shape_rules.facts import NOTHING, Dim, Dims, Element, Fact
 from onnxbench.core.symbolic import Expr, Size
 
@@ -124,6 +124,9 @@ class Site:
             return one
         if one == 1:
             return other
+        for part, whole in ((one, other), (other, one)):
+            if part is not None and whole is not None and is_capped(part, whole):
+                return whole  # both are the same, or one of them is 1: then the part is 1
         seen = self.unifier.seen
         fixed = [dim for dim in (one, other) if dim is not None and never_one(dim, seen)]
         if len(fixed) == 2:
