@@ -3,8 +3,7 @@
 usage: fold.py [MODEL ...] [--peers PYTHON] [--only NAME] [--limit S]
 
 Models that are named come first; then light VGG-19 and ResNet-50 of the onnx package, 20,000 nodes of which 5,000 can be folded,
-and 1.6 GB of external weights. Peers run with their operator fusions off, but for ONNX Runtime, which has no such switch. PYTHON
-is an interpreter that has onnxsim, onnxslim, onnxscript and polygraphy (default: this one);
+and 1.6 GB of external weights. Peers run with their operator fusions off. PYTHON is an interpreter that has onnxsim, onnxslim, onnxscript and polygraphy (default: this one);
 what it has not is left out. Prints for each tool nodes (bodies and functions counted, Constants not), bytes with external data,
 CPU seconds and peak memory of all processes, whether the checker and strict inference take the result, and whether it gives the
 original's outputs. Linux only.
@@ -18,6 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [*(place for place in sys.path if place != HERE), HERE]
 
 import argparse
+import json
 import subprocess
 import tempfile
 import threading
@@ -26,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxbench
 from onnx import TensorProto, helper, numpy_helper
 from peak_memory import family, resident
 
@@ -41,7 +42,7 @@ if tool == "ort basic":
     settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     settings.optimized_model_filepath = target
     settings.log_severity_level = 4
-    onnxruntime.InferenceSession(source, settings, providers=["CPUExecutionProvider"])
+    onnxruntime.InferenceSession(source, settings, providers=["CPUExecutionProvider"], disabled_optimizers=FUSIONS)
     sys.exit()
 model = onnx.load(source)
 if tool == "onnxsim":
@@ -116,8 +117,14 @@ def commands(tool: str, path: Path, target: Path, folder: Path, peers: str) -> l
     if subprocess.run([peers, "-c", f"import {module}"], capture_output=True, check=False).returncode:
         return None
     script = folder / "peer.py"
-    script.write_text(PEER)
+    script.write_text(f"FUSIONS = {fusions()!r}\n{PEER}")
     return [peers, str(script), tool, str(path), str(target)]
+
+
+def fusions() -> list[str]:
+    """The optimizers of ONNX Runtime that fuse operators, as they are called in the newest release that we list."""
+    listed = json.loads((Path(onnxbench.__file__).parent / "runtimes" / "optimizers.json").read_text())
+    return [name for name in list(listed.values())[-1] if "Fus" in name]
 
 
 def measure(command: list[str], limit: float) -> tuple[float, int, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from onnx import FunctionProto, GraphProto, NodeProto, TensorProto
+from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnxbench.core.graph import Node
 from onnxbench.core.hoist import hoist, renamed
@@ -25,6 +25,8 @@ class Changes:
         retitled: the node that makes the first name makes it under the second.
         constants: values that are stored from now on.
         replaced: nodes with other inputs or attributes, by index.
+        added: nodes that come after others, by the index of those.
+        declared: what is said of values that are new.
         hoists: the truth of conditions whose `If` gives way to a branch; nothing else is done then.
     """
 
@@ -35,6 +37,8 @@ class Changes:
     retitled: dict[str, str] = field(default_factory=dict)
     constants: dict[str, TensorProto] = field(default_factory=dict)
     replaced: dict[int, NodeProto] = field(default_factory=dict)
+    added: dict[int, list[NodeProto]] = field(default_factory=dict)
+    declared: list[ValueInfoProto] = field(default_factory=list)
     hoists: dict[str, bool] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
@@ -57,6 +61,10 @@ class Changes:
         """Put another node in a node's place; it makes the same values."""
         self.replaced[node.index] = proto
         self._note(node, rule, reason, kind="rewritten")
+
+    def add_after(self, node: Node, proto: NodeProto) -> None:
+        """Put a new node behind one that stays."""
+        self.added.setdefault(node.index, []).append(proto)
 
     def hoist(self, node: Node, truth: bool) -> None:
         """Put a branch in the place of an `If`."""
@@ -141,8 +149,10 @@ def _rebuild(changes: Changes, graph: GraphProto) -> None:
     for node in changes.scope.view.nodes:
         if node.index not in changes.gone:
             made.append(_done(changes.replaced.get(node.index, node.proto), changes.renames, changes.retitled))
+            made += changes.added.get(node.index, ())
     set_nodes(graph, made)
     graph.initializer.extend(as_tensors.values())
+    graph.value_info.extend(changes.declared)
 
 
 def set_nodes(holder: GraphProto | FunctionProto, nodes: Iterable[NodeProto]) -> None:

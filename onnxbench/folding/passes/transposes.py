@@ -18,15 +18,15 @@ def transposes(changes: Changes) -> None:
     """Transpose-1: axis i of the result is axis perm[i] of the input; only where nobody else reads the first one."""
     scope = changes.scope
     for node in scope.view.nodes:
-        if not _is_plain(node.proto) or not changes.is_open(node):
+        if not is_transpose(node.proto) or not changes.is_open(node):
             continue
         between = node.proto.input[0]
         first = scope.view.producer.get(between)
-        if first is None or not _is_plain(first.proto) or not changes.is_open(first):
+        if first is None or not is_transpose(first.proto) or not changes.is_open(first):
             continue
         if len(scope.view.consumers[between]) > 1 or between in scope.outputs or between in changes.renames:
             continue
-        before, after = _perm(scope, first), _perm(scope, node)
+        before, after = permutation(scope, first), permutation(scope, node)
         if before is None or after is None or len(before) != len(after):
             continue
         copy = NodeProto()
@@ -37,11 +37,13 @@ def transposes(changes: Changes) -> None:
         changes.replace(node, copy, "transposes", f"does what {first.label} and itself did")
 
 
-def _is_plain(node: NodeProto) -> bool:
+def is_transpose(node: NodeProto) -> bool:
+    """Whether a node is a Transpose whose axes are its own."""
     return node.op_type == "Transpose" and is_default_domain(node) and not refers(node)
 
 
-def _perm(scope: Scope, node: Node) -> Sequence[int] | None:
+def permutation(scope: Scope, node: Node) -> Sequence[int] | None:
+    """The axis of the input that each axis of a Transpose's result is; None if it is not known."""
     given = next((attribute for attribute in node.proto.attribute if attribute.name == "perm"), None)
     if given is not None:
         order = list(given.ints)
