@@ -3,10 +3,10 @@
 usage: fold.py [MODEL ...] [--peers PYTHON] [--only NAME] [--limit S]
 
 Models that are named come first; then light VGG-19 and ResNet-50 of the onnx package, 20,000 nodes of which 5,000 can be folded,
-and 1.6 GB of external weights. Peers run with their operator fusions off. PYTHON is an interpreter that has onnxsim, onnxslim, onnxscript and polygraphy (default: this one);
-what it has not is left out. Prints for each tool nodes (bodies and functions counted, Constants not), bytes with external data,
-CPU seconds and peak memory of all processes, whether the checker and strict inference take the result, and whether it gives the
-original's outputs. Linux only.
+and 1.6 GB of external weights. Peers run with their operator fusions off. PYTHON is an interpreter that has onnxsim, onnxslim,
+onnxscript and polygraphy (default: this one); what it has not is left out. Prints for each tool nodes (bodies and functions counted,
+Constants not), bytes with external data, CPU seconds and peak memory of all processes, whether the checker and strict inference take
+the result, and whether it gives the original's outputs. Linux only.
 """
 
 import os
@@ -26,9 +26,10 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxbench
 from onnx import TensorProto, helper, numpy_helper
 from peak_memory import family, resident
+
+import onnxbench
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 TOOLS = ("onnxbench", "polygraphy", "onnxsim", "onnxslim", "onnxscript", "ort basic")
