@@ -79,8 +79,6 @@ def reduce(
     fails again by itself. Of several models, or a folder, each distinct failure is reduced once.
     """
     from onnxbench import isolate
-
-    isolate.warm_up(isolate.HERE)  # while everything else is imported
     from onnxbench.commands import _parse
     from onnxbench.commands._reduce_many import reduce_many
     from onnxbench.core.compare import Tolerance
@@ -101,6 +99,7 @@ def reduce(
     out = console.console(color)
     if is_plural(models):
         return reduce_many(context, models, json, out)
+    isolate.warm_up(isolate.HERE)
     (model,) = models
     progress = Progress(quiet, verbose)
 
