@@ -21,6 +21,7 @@ from onnxbench.runtimes.outcome import Outcome
 
 #: The opset of ai.onnx from which on the reference evaluator is believed.
 REFERENCE = 13
+_DEFAULT = Tolerance()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def opset(model: Model) -> int:
     return opset_imports(model.proto.opset_import).get("", REFERENCE)
 
 
-def told(before: Ran, after: Ran) -> Told:
+def told(before: Ran, after: Ran, tolerance: Tolerance = _DEFAULT) -> Told:
     """What a run of the old and one of the new model tell; the old one went well."""
     if after.outcome.kind == "unsupported":
         return Told("untold", "no runtime has kernels for the new form")
@@ -63,7 +64,7 @@ def told(before: Ran, after: Ran) -> Told:
         return Told("untold", "only the reference evaluator runs both, which is not believed before opset 13")
     if not after.outcome.ok:
         return Told("differs", f"the new form {after.outcome.sentence()}")
-    differences = differ_all(before.outcome.outputs, after.outcome.outputs, Tolerance())
+    differences = differ_all(before.outcome.outputs, after.outcome.outputs, tolerance)
     if not differences:
         return Told("same")
     if before.believed and after.believed:
