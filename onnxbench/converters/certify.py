@@ -12,7 +12,7 @@ from onnx import ModelProto
 
 from onnxbench.converters import believed
 from onnxbench.converters.edges import edged
-from onnxbench.converters.forms import Rewritten, forms, likeness
+from onnxbench.converters.forms import Forms, Rewritten, forms, likeness
 from onnxbench.converters.nonfinite import without_lost_ends
 from onnxbench.converters.report import Certificate
 from onnxbench.converters.undefined import comes_to_undefined
@@ -94,17 +94,17 @@ def _late() -> Certificate:
 
 
 def _certificate(entry: Rewritten, source: Model, result: ModelProto, limits: Limits) -> Certificate:
-    first = forms(entry, source.proto, result, *_TRIES[0])
+    first = _forms(entry, source, result, *_TRIES[0])
     if first.reason:
         return Certificate("", "", "", "untold", reason=first.reason)
     reason = ""
     for size, rank in _TRIES:
-        both = forms(entry, source.proto, result, size, rank)
+        both = _forms(entry, source, result, size, rank)
         told = compare(both.old, both.new, limits, by_body=entry.by_body)
         if told.state != "untold":
             return _with_empty(entry, told, source, result, limits)
         reason = reason or told.reason
-        if forms(entry, source.proto, result, 97, 6).old == both.old:
+        if _forms(entry, source, result, 97, 6).old == both.old:
             break  # everything is known: another size changes nothing
     return Certificate("", "", "", "untold", 0, reason, written(first.old), written(first.new))
 
@@ -113,7 +113,7 @@ def _with_empty(entry: Rewritten, told: Certificate, source: Model, result: Mode
     """Nothing at all is an input too, where the node takes it."""
     if told.state == "differs":
         return told
-    both = forms(entry, source.proto, result, 0, 2)
+    both = _forms(entry, source, result, 0, 2)
     if not any(dim.dim_value == 0 for value in both.old.graph.input for dim in value.type.tensor_type.shape.dim):
         return told
     empty = compare(both.old, both.new, limits, by_body=entry.by_body)
@@ -121,6 +121,14 @@ def _with_empty(entry: Rewritten, told: Certificate, source: Model, result: Mode
         return told
     # What the specification gives as the meaning of an operator is right by definition; runtimes know better of nothing.
     return replace(told, reason=EMPTY) if entry.by_body else empty
+
+
+def _forms(entry: Rewritten, source: Model, result: ModelProto, size: int, rank: int) -> Forms:
+    """Both forms of a node, with sizes for dims that are not known.
+
+    Of an If they stay open: those that are made up may part the shapes of its branches, which older ones do not take.
+    """
+    return forms(entry, source.proto, result, None if entry.before.op_type == "If" else size, rank)
 
 
 def compare(old: ModelProto, new: ModelProto, limits: Limits, *, by_body: bool) -> Certificate:
