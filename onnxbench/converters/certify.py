@@ -120,7 +120,7 @@ def _with_empty(entry: Rewritten, told: Certificate, source: Model, result: Mode
     if empty.state != "differs":
         return told
     # What the specification gives as the meaning of an operator is right by definition; runtimes know better of nothing.
-    return replace(told, reason=EMPTY) if entry.by_body else empty
+    return replace(told, reason="; ".join(filter(None, [told.reason, EMPTY]))) if entry.by_body else empty
 
 
 def _forms(entry: Rewritten, source: Model, result: ModelProto, size: int, rank: int) -> Forms:
@@ -162,7 +162,8 @@ def _compared(old: ModelProto, new: ModelProto, limits: Limits, *, by_body: bool
         told = believed.told(ran, again, tolerance)
         if told.state == "same":
             runs += 1
-        elif told.state == "differs" and _holds_nan(feeds):
+        elif told.state == "differs" and _holds(feeds, np.isnan):
+            # What operators make of it is mostly left open, and runtimes differ from form to form.
             notes.append("where its inputs hold NaN, it may differ")
         elif told.state == "differs" and comes_to_undefined(new if by_body else old, feeds, limits):
             notes.append(OPEN)
@@ -178,16 +179,13 @@ def _compared(old: ModelProto, new: ModelProto, limits: Limits, *, by_body: bool
 
 def _is_lost_end(feeds: Mapping[str, Value], one: believed.Ran, other: believed.Ran) -> bool:
     """Whether infinity went in, and two runs differ only in where they give NaN for it."""
-    endless = any(
-        isinstance(v, np.ndarray) and is_float(v.dtype) and np.isinf(v.astype(np.float64)).any() for v in feeds.values()
-    )
-    return endless and believed.told(*without_lost_ends(one, other)).state == "same"
+    return _holds(feeds, np.isinf) and believed.told(*without_lost_ends(one, other)).state == "same"
 
 
-def _holds_nan(feeds: Mapping[str, Value]) -> bool:
-    """Whether an input holds NaN: what operators make of it is mostly left open, and runtimes differ from form to form."""
+def _holds(feeds: Mapping[str, Value], what: np.ufunc) -> bool:
+    """Whether an input holds what a function tells of numbers."""
     return any(
-        isinstance(v, np.ndarray) and is_float(v.dtype) and np.isnan(v.astype(np.float64)).any() for v in feeds.values()
+        isinstance(v, np.ndarray) and is_float(v.dtype) and what(v.astype(np.float64)).any() for v in feeds.values()
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, helper
+from onnx import AttributeProto, ModelProto, NodeProto, helper
 
 from onnxbench.converters import believed
 from onnxbench.core.model import Model
@@ -29,7 +29,7 @@ def comes_to_undefined(model: ModelProto, feeds: Mapping[str, Value], limits: Li
     for place, name in enumerate(read):
         shown.graph.node.append(helper.make_node("Identity", [name], [f"shown_{place}"]))
         shown.graph.output.add(name=f"shown_{place}")
-    outcome = believed.run(Model(shown, label="the new form"), feeds, limits).outcome
+    outcome = believed.run(Model(shown, label="the form"), feeds, limits).outcome
     if not outcome.ok:
         return False
     values = dict(zip(read, outcome.outputs.values(), strict=True))
@@ -38,13 +38,15 @@ def comes_to_undefined(model: ModelProto, feeds: Mapping[str, Value], limits: Li
 
 def _is_turn(node: NodeProto) -> bool:
     if node.op_type == "Cast":
-        return _target(node).kind in "iu"
+        target = _target(node)
+        return target is not None and target.kind in "iu"
     return node.op_type == "QuantizeLinear"
 
 
-def _target(node: NodeProto) -> np.dtype:
-    to = next((attribute.i for attribute in node.attribute if attribute.name == "to"), TensorProto.FLOAT)
-    return np.dtype(helper.tensor_dtype_to_np_dtype(to))
+def _target(node: NodeProto) -> np.dtype | None:
+    """The type that a Cast gives; None below opset 6, where no runtime has it, and its name is a text."""
+    to = next((a.i for a in node.attribute if a.name == "to" and a.type == AttributeProto.INT), None)
+    return None if to is None else np.dtype(helper.tensor_dtype_to_np_dtype(to))
 
 
 def _is_open(node: NodeProto, values: Mapping[str, Value]) -> bool:
@@ -54,7 +56,9 @@ def _is_open(node: NodeProto, values: Mapping[str, Value]) -> bool:
     first, *rest = (numbers for numbers in read if numbers is not None)
     if node.op_type == "QuantizeLinear":  # saturates whatever is a number
         return bool(np.isnan(first).any()) or not all(np.isfinite(scale).all() and scale.all() for scale in rest)
-    held = np.iinfo(_target(node))
+    target = _target(node)
+    assert target is not None
+    held = np.iinfo(target)
     with np.errstate(invalid="ignore"):
         return not bool(((np.trunc(first) >= held.min) & (np.trunc(first) <= held.max)).all())
 

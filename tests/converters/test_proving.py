@@ -14,7 +14,9 @@ from onnxbench.converters.nonfinite import without_lost_ends
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.plan import plan_model
 from onnxbench.converters.recheck import recheck
+from onnxbench.converters.report import Certificate
 from onnxbench.converters.runtime_target import target_of
+from onnxbench.converters.undefined import comes_to_undefined
 from onnxbench.converters.verdict import verdict
 from onnxbench.converters.written import read, written
 from onnxbench.errors import ModelError
@@ -219,3 +221,24 @@ def test_nan_against_infinity_counts_where_no_infinity_went_in():
     old = model_of(f"{head} {{ z = Sub (x, x)  y = Div (z, z) }}", 13)
     new = model_of(f"{head} {{ z = Sub (x, x)  e = Exp (z)  y = Div (e, z) }}", 13)
     assert certify.compare(old, new, LIMITS, by_body=False).state == "differs"
+
+
+def test_casts_that_name_their_type_are_no_whole_numbers():
+    """Before opset 6 `to` is a text."""
+    form = model_of('g (float[2] x) => (int32[2] y) { y = Cast <to = "INT32"> (x) }', 5)
+    assert not comes_to_undefined(form, {"x": np.float32([np.inf, 1])}, LIMITS)
+    form = model_of("g (float[2] x) => (int32[2] y) { y = Cast <to = 6> (x) }", 6)
+    assert comes_to_undefined(form, {"x": np.float32([np.inf, 1])}, LIMITS)
+
+
+def test_what_a_certificate_says_of_empty_inputs_comes_after_what_it_said_before(monkeypatch):
+    said = iter(["where its inputs hold NaN, it may differ", ""])
+    states = iter(["same", "differs"])
+
+    def compared(old, new, limits, *, by_body):
+        return Certificate("", "", "", next(states), 1, next(said), "", "")
+
+    monkeypatch.setattr(certify, "compare", compared)
+    source = model_of("g (float[N,4] x) => (float[N,4] y) { y = Gelu (x) }", 20)
+    _, report = convert(source, 13)
+    assert report.certificates[0].reason == f"where its inputs hold NaN, it may differ; {certify.EMPTY}"
