@@ -26,10 +26,11 @@ _DEFAULT = Tolerance()
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What came of a run, and whether whoever ran it is believed."""
+    """What came of a run, whether whoever ran it is believed, and whether that is the reference evaluator."""
 
     outcome: Outcome
     believed: bool
+    by_reference: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def run(model: Model, feeds: Mapping[str, Value], limits: Limits) -> Ran:
     other = find("reference").run(model, feeds, limits=limits)
     if not other.ok:
         return Ran(outcome, True)
-    return Ran(other, opset(model) >= REFERENCE)
+    return Ran(other, opset(model) >= REFERENCE, by_reference=True)
 
 
 def opset(model: Model) -> int:

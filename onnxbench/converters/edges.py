@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from onnx import AttributeProto, GraphProto, numpy_helper
@@ -22,6 +22,31 @@ _FEW = 4
 _NEXT = 1 / 64
 
 
+def _is_scale(number: float) -> bool:
+    return 0.0 < number < 100.0  # more would fill the memory
+
+
+def _is_count(number: float) -> bool:
+    return 1.0 <= number < math.inf and number == int(number)
+
+
+def _is_step(number: float) -> bool:
+    return math.isfinite(number) and number != 0.0
+
+
+#: Which floats an input takes, by operator and place, where that is not all of them: sizes are made of the others.
+_TAKEN: Mapping[tuple[str, int], Callable[[float], bool]] = {
+    ("GridSample", 1): math.isfinite,
+    ("OneHot", 1): _is_count,
+    ("Range", 0): math.isfinite,
+    ("Range", 1): math.isfinite,
+    ("Range", 2): _is_step,
+    ("Resize", 1): math.isfinite,
+    ("Resize", 2): _is_scale,
+    ("Upsample", 1): _is_scale,
+}
+
+
 def edged(model: Model) -> Iterator[Mapping[str, Value]]:
     """Inputs of a form, set by set; none if none can be made up."""
     view = GraphView(model.proto, model.proto.graph)
@@ -32,9 +57,18 @@ def edged(model: Model) -> Iterator[Mapping[str, Value]]:
             return
     drawn = generate(view, seed=2)
     for values in (_EDGES, (np.nan, *_EDGES), _around(model.proto.graph)):
-        edges = {name: _at(value, values, place) for place, (name, value) in enumerate(drawn.items())}
+        edges = {
+            name: _at(value, [number for number in values if _takes(model.proto.graph, name, number)], place)
+            for place, (name, value) in enumerate(drawn.items())
+        }
         if any(edges[name] is not value for name, value in drawn.items()):
             yield edges
+
+
+def _takes(graph: GraphProto, name: str, number: float) -> bool:
+    """Whether every reader of an input takes a number."""
+    places = [(node.op_type, place) for node in graph.node for place, read in enumerate(node.input) if read == name]
+    return all(_TAKEN[place](number) for place in places if place in _TAKEN)
 
 
 def _around(graph: GraphProto) -> Sequence[float]:

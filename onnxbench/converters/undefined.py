@@ -29,11 +29,11 @@ def comes_to_undefined(model: ModelProto, feeds: Mapping[str, Value], limits: Li
     for place, name in enumerate(read):
         shown.graph.node.append(helper.make_node("Identity", [name], [f"shown_{place}"]))
         shown.graph.output.add(name=f"shown_{place}")
-    outcome = believed.run(Model(shown, label="the form"), feeds, limits).outcome
-    if not outcome.ok:
+    ran = believed.run(Model(shown, label="the form"), feeds, limits)
+    if not ran.outcome.ok:
         return False
-    values = dict(zip(read, outcome.outputs.values(), strict=True))
-    return any(_is_open(node, values) for node in turns)
+    values = dict(zip(read, ran.outcome.outputs.values(), strict=True))
+    return any(_is_open(node, values, saturates=not ran.by_reference) for node in turns)
 
 
 def _is_turn(node: NodeProto) -> bool:
@@ -49,13 +49,21 @@ def _target(node: NodeProto) -> np.dtype | None:
     return None if to is None else np.dtype(helper.tensor_dtype_to_np_dtype(to))
 
 
-def _is_open(node: NodeProto, values: Mapping[str, Value]) -> bool:
+def _is_open(node: NodeProto, values: Mapping[str, Value], *, saturates: bool) -> bool:
+    """Whether nothing says what a node makes of its values.
+
+    Args:
+        node: a Cast or QuantizeLinear.
+        values: what it reads.
+        saturates: whether who runs it gives the last whole number for infinity, which the reference evaluator does not.
+    """
     read = [_wide(values[name]) for name in node.input[:2]]
     if any(numbers is None for numbers in read):
         return False
     first, *rest = (numbers for numbers in read if numbers is not None)
-    if node.op_type == "QuantizeLinear":  # saturates whatever is a number
-        return bool(np.isnan(first).any()) or not all(np.isfinite(scale).all() and scale.all() for scale in rest)
+    if node.op_type == "QuantizeLinear":
+        told = ~np.isnan(first) if saturates else np.isfinite(first)
+        return not told.all() or not all(np.isfinite(scale).all() and scale.all() for scale in rest)
     target = _target(node)
     assert target is not None
     held = np.iinfo(target)
