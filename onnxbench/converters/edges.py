@@ -43,6 +43,7 @@ _TAKEN: Mapping[tuple[str, int], Callable[[float], bool]] = {
     ("Range", 2): _is_step,
     ("Resize", 1): math.isfinite,
     ("Resize", 2): _is_scale,
+    ("RoiAlign", 1): math.isfinite,
     ("Upsample", 1): _is_scale,
 }
 
