@@ -26,6 +26,10 @@ def _is_scale(number: float) -> bool:
     return 0.0 < number < 100.0  # more would fill the memory
 
 
+def _is_index(number: float) -> bool:
+    return -1.0 < number < math.inf  # is cut off; runtimes do not agree on negative ones below opset 11
+
+
 def _is_count(number: float) -> bool:
     return 1.0 <= number < math.inf and number == int(number)
 
@@ -37,6 +41,7 @@ def _is_step(number: float) -> bool:
 #: Which floats an input takes, by operator and place, where that is not all of them: sizes are made of the others.
 _TAKEN: Mapping[tuple[str, int], Callable[[float], bool]] = {
     ("GridSample", 1): math.isfinite,
+    ("OneHot", 0): _is_index,
     ("OneHot", 1): _is_count,
     ("Range", 0): math.isfinite,
     ("Range", 1): math.isfinite,

@@ -103,9 +103,13 @@ def _reshape(knowledge: Knowledge, view: GraphView, node: Node) -> Bound:
 
 
 def _same_sizes(knowledge: Knowledge, view: GraphView, node: Node) -> Bound:
-    """Resize and Expand to the size that the data has: always allowed."""
-    dims = _dims(knowledge, view, node, 0)
-    return Bound(1, 2, exact=None if dims is None or None in dims else tuple(dim or 0 for dim in dims))
+    """Resize and Expand to the declared shape of the result, else to the size that the data has, which is always allowed."""
+    result, dims = knowledge.dims(view, node.outputs[0]), _dims(knowledge, view, node, 0)
+    known = next((shape for shape in (result, dims) if shape is not None and None not in shape), None)
+    if known is None:
+        return Bound(1, 2)
+    axes = next((a.ints for a in node.proto.attribute if a.name == "axes"), range(len(known)))
+    return Bound(1, 2, exact=tuple(known[axis] or 0 for axis in axes))
 
 
 def _split(knowledge: Knowledge, view: GraphView, node: Node) -> Bound:
