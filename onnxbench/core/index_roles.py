@@ -109,7 +109,8 @@ def _same_sizes(knowledge: Knowledge, view: GraphView, node: Node) -> Bound:
     if known is None:
         return Bound(1, 2)
     axes = next((a.ints for a in node.proto.attribute if a.name == "axes"), range(len(known)))
-    return Bound(1, 2, exact=tuple(known[axis] or 0 for axis in axes))
+    is_there = all(-len(known) <= axis < len(known) for axis in axes)
+    return Bound(1, 2, exact=tuple(known[axis] or 0 for axis in axes) if is_there else None)
 
 
 def _split(knowledge: Knowledge, view: GraphView, node: Node) -> Bound:
