@@ -149,6 +149,16 @@ def _steps_of(axis_name: str | None) -> Rule:
     return rule
 
 
+def _regions(knowledge: Knowledge, view: GraphView, node: Node) -> Bound | None:
+    """RoiAlign: left, top, right and bottom of each, in a picture of two sides."""
+    dims, of = _dims(knowledge, view, node, 0), _dims(knowledge, view, node, 1)
+    sides = dims[-2:] if dims is not None else ()
+    if len(sides) < 2 or not of or None in (*sides, of[0]) or min(side or 0 for side in sides) < 3:
+        return None
+    bottom, right = ((side or 0) - 1 for side in sides)
+    return Bound(0, 1, exact=tuple(edge for number in range(of[0] or 0) for edge in (number % 2, 0, right, bottom)))
+
+
 def _divisor(knowledge: Knowledge, view: GraphView, node: Node) -> Bound | None:
     return Bound(1, 10, whole=False)
 
@@ -187,7 +197,13 @@ RULES: dict[tuple[str, str, int], Rule] = {
     ("", "SequenceAt", 1): _numbers(0, 1),
     ("", "SequenceInsert", 2): _numbers(0, 1),
     ("", "SequenceErase", 1): _numbers(0, 1),
+    ("", "RoiAlign", 1): _regions,
     ("", "RoiAlign", 2): _along(0),
+    ("", "MelWeightMatrix", 0): _numbers(2, 7),
+    ("", "MelWeightMatrix", 1): _numbers(16, 33),
+    ("", "MelWeightMatrix", 2): _numbers(8000, 16001),
+    ("", "MelWeightMatrix", 3): _numbers(0, 300),
+    ("", "MelWeightMatrix", 4): _numbers(2000, 4001),
     ("", "NegativeLogLikelihoodLoss", 1): _along(0, 1),
     ("", "SoftmaxCrossEntropyLoss", 1): _along(0, 1),
     (".ml", "ArrayFeatureExtractor", 1): _along(0, -1),

@@ -161,6 +161,26 @@ SIZES = {
 }
 
 
+def test_regions_lie_in_the_picture():
+    graph = view(
+        """(float[1, 1, 8, 9] x, float[3, 4] r, int64[3] b) => (float[3, 1, 2, 2] y)
+        { y = RoiAlign <output_height = 2, output_width = 2> (x, r, b) }"""
+    )
+    x1, y1, x2, y2 = generate(graph)["r"].T
+    assert ((x1 >= 0) & (x1 < x2) & (x2 < 9) & (y1 >= 0) & (y1 < y2) & (y2 < 8)).all()
+    runs_in_onnxruntime(graph)
+
+
+def test_frequencies_are_in_order():
+    graph = view(
+        """(int64 n, int64 w, int64 s, float low, float high) => (float[a, b] y)
+        { y = MelWeightMatrix(n, w, s, low, high) }"""
+    )
+    feeds = generate(graph)
+    assert 0 <= feeds["low"] < feeds["high"] <= feeds["s"] / 2
+    runs_in_onnxruntime(graph)
+
+
 @pytest.mark.parametrize("text", SIZES.values(), ids=SIZES)
 def test_sizes_axes_counts_and_divisors_are_plausible(text):
     runs_in_onnxruntime(view(text))
