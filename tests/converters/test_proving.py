@@ -9,7 +9,7 @@ from onnx import parser
 
 from onnxbench import Model
 from onnxbench.converters import adapters, certify
-from onnxbench.converters.believed import Ran
+from onnxbench.converters.believed import Ran, is_believed
 from onnxbench.converters.nonfinite import without_lost_ends
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.plan import plan_model
@@ -242,3 +242,18 @@ def test_what_a_certificate_says_of_empty_inputs_comes_after_what_it_said_before
     source = model_of("g (float[N,4] x) => (float[N,4] y) { y = Gelu (x) }", 20)
     _, report = convert(source, 13)
     assert report.certificates[0].reason == f"where its inputs hold NaN, it may differ; {certify.EMPTY}"
+
+
+def test_the_reference_evaluator_is_not_believed_about_regions_before_opset_16():
+    """It samples RoiAlign-10 as RoiAlign-16 does by default, half an element away."""
+    source = model_of(
+        """g (float[1,1,10,10] x, float[3,4] r, int64[3] b) => (float[3,1,5,5] y) {
+          y = RoiAlign <coordinate_transformation_mode = "output_half_pixel", output_height = 5, output_width = 5> (x, r, b)
+        }""",
+        22,
+        ir=10,
+    )
+    result, report = convert(source, 13)
+    assert (report.state, report.reason) == ("verified", "")
+    assert not is_believed(Model(result))
+    assert is_believed(Model(source))
