@@ -25,6 +25,7 @@ NODES = {
     'Clip <min = "a"> (x)': (9, 13),
     'TopK <k = "a"> (x)': (9, 13),
     'Cast <to = "no type"> (x)': (5, 6),
+    "ReverseSequence (x)": (12, 9),
 }
 
 
