@@ -36,7 +36,10 @@ Rule = Callable[[Knowledge, GraphView, Node], Bound | None]
 def role(knowledge: Knowledge, view: GraphView, node: Node, place: int) -> Bound | None:
     """What a node asks of its operand at a place; None if any number will do."""
     rule = RULES.get((node.proto.domain.removeprefix("ai.onnx"), node.proto.op_type, place))
-    return rule(knowledge, view, node) if rule is not None else None
+    try:
+        return rule(knowledge, view, node) if rule is not None else None
+    except LookupError:  # it lacks an input, an output or an axis that its operator has
+        return None
 
 
 def _attribute(node: Node, name: str, default: int) -> int:

@@ -161,6 +161,29 @@ SIZES = {
 }
 
 
+@pytest.mark.parametrize(
+    "node",
+    [
+        "y = Add(i)",
+        "y = Equal(i)",
+        "y = OneHot(i)",
+        "y = Gather(i)",
+        "y = Split(i, i)",
+        "y = Slice(i)",
+        "y = TopK(x, i)",
+    ],
+)
+def test_nodes_that_lack_something_ask_nothing(node):
+    assert generate(view(f"(int64[2] i, float[3] x) => (float[a] y) {{ {node} }}"))["i"].shape == (2,)
+
+
+@pytest.mark.parametrize("op", ["Reshape", "Expand", "Tile"])
+def test_nodes_that_give_nothing_ask_nothing(op):
+    graph = view(f"(float[2] x, int64[1] i) => (float[a] y) {{ y = {op}(x, i) }}")
+    del graph.model.graph.node[0].output[:]
+    assert generate(GraphView(graph.model, graph.model.graph))["i"].shape == (1,)
+
+
 def test_regions_lie_in_the_picture():
     graph = view(
         """(float[1, 1, 8, 9] x, float[3, 4] r, int64[3] b) => (float[3, 1, 2, 2] y)
