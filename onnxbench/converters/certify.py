@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,16 +11,15 @@ import numpy as np
 from onnx import ModelProto
 
 from onnxbench.converters import believed
-from onnxbench.converters.forms import Rewritten, forms, likeness
+from onnxbench.converters.edges import edged
+from onnxbench.converters.forms import Forms, Rewritten, forms, likeness
 from onnxbench.converters.nonfinite import without_lost_ends
 from onnxbench.converters.report import Certificate
 from onnxbench.converters.undefined import comes_to_undefined
 from onnxbench.converters.written import read, written
-from onnxbench.core.feeds import generate
-from onnxbench.core.graph import GraphView
+from onnxbench.core.compare import Tolerance
 from onnxbench.core.model import Model
 from onnxbench.core.values import Value, is_float
-from onnxbench.errors import BenchError
 from onnxbench.runtimes.base import Limits
 from onnxbench.verify import drawn_outputs
 
@@ -32,8 +31,36 @@ EMPTY = "where its inputs are empty, the body that the specification gives makes
 OPEN = "where it has to make whole numbers of what is none, as of infinity, nothing says what, and it may differ"
 #: Seconds after which no further certificate is made, in runs of one model.
 _BUDGET = 0.5
-#: What operators are known to part at, besides NaN: no end, ties of rounding, both zeros.
-_EDGES = (np.inf, -np.inf, 0.5, -0.5, 1.5, 2.5, -2.5, 0.0, -0.0, 1.0, -1.0, 3.0, 1e4, -1e4)
+#: Operators that hand on numbers as they are: a form that makes others, however near, is another (a bound that was rounded).
+_CHOOSING = frozenset(
+    {
+        "Clip",
+        "Compress",
+        "Concat",
+        "Constant",
+        "ConstantOfShape",
+        "Expand",
+        "Flatten",
+        "Gather",
+        "GatherElements",
+        "GatherND",
+    }
+    | {
+        "Identity",
+        "Max",
+        "MaxPool",
+        "Min",
+        "OneHot",
+        "Pad",
+        "ReduceMax",
+        "ReduceMin",
+        "Relu",
+        "Reshape",
+        "ReverseSequence",
+    }
+    | {"Slice", "Split", "Squeeze", "Tile", "TopK", "Transpose", "Trilu", "Unique", "Unsqueeze", "Where"}
+)
+_EXACT = Tolerance(0.0, 0.0)
 
 
 def certify(rewritten: Sequence[Rewritten], source: Model, result: ModelProto, limits: Limits) -> list[Certificate]:
@@ -67,17 +94,17 @@ def _late() -> Certificate:
 
 
 def _certificate(entry: Rewritten, source: Model, result: ModelProto, limits: Limits) -> Certificate:
-    first = forms(entry, source.proto, result, *_TRIES[0])
+    first = _forms(entry, source, result, *_TRIES[0])
     if first.reason:
         return Certificate("", "", "", "untold", reason=first.reason)
     reason = ""
     for size, rank in _TRIES:
-        both = forms(entry, source.proto, result, size, rank)
+        both = _forms(entry, source, result, size, rank)
         told = compare(both.old, both.new, limits, by_body=entry.by_body)
         if told.state != "untold":
             return _with_empty(entry, told, source, result, limits)
         reason = reason or told.reason
-        if forms(entry, source.proto, result, 97, 6).old == both.old:
+        if _forms(entry, source, result, 97, 6).old == both.old:
             break  # everything is known: another size changes nothing
     return Certificate("", "", "", "untold", 0, reason, written(first.old), written(first.new))
 
@@ -86,14 +113,22 @@ def _with_empty(entry: Rewritten, told: Certificate, source: Model, result: Mode
     """Nothing at all is an input too, where the node takes it."""
     if told.state == "differs":
         return told
-    both = forms(entry, source.proto, result, 0, 2)
+    both = _forms(entry, source, result, 0, 2)
     if not any(dim.dim_value == 0 for value in both.old.graph.input for dim in value.type.tensor_type.shape.dim):
         return told
     empty = compare(both.old, both.new, limits, by_body=entry.by_body)
     if empty.state != "differs":
         return told
     # What the specification gives as the meaning of an operator is right by definition; runtimes know better of nothing.
-    return replace(told, reason=EMPTY) if entry.by_body else empty
+    return replace(told, reason="; ".join(filter(None, [told.reason, EMPTY]))) if entry.by_body else empty
+
+
+def _forms(entry: Rewritten, source: Model, result: ModelProto, size: int, rank: int) -> Forms:
+    """Both forms of a node, with sizes for dims that are not known.
+
+    Of an If they stay open: those that are made up may part the shapes of its branches, which older ones do not take.
+    """
+    return forms(entry, source.proto, result, None if entry.before.op_type == "If" else size, rank)
 
 
 def compare(old: ModelProto, new: ModelProto, limits: Limits, *, by_body: bool) -> Certificate:
@@ -114,18 +149,21 @@ def _compared(old: ModelProto, new: ModelProto, limits: Limits, *, by_body: bool
     texts = written(old), written(new)
     if drawn_outputs(before):
         return Certificate("", "", "", "untold", 0, "it draws at random", *texts)
+    exact = {node.op_type for node in old.graph.node} <= _CHOOSING
+    tolerance = _EXACT if exact else Tolerance()
     runs, reason = 0, "nothing could be made up for its inputs"
     notes = []
-    for feeds in _feeds(before):
+    for feeds in edged(before):
         ran = believed.run(before, feeds, limits)
         if not ran.outcome.ok:
             reason = reason if runs else f"the old form {ran.outcome.sentence()}"
             continue
         again = believed.run(after, feeds, limits)
-        told = believed.told(ran, again)
+        told = believed.told(ran, again, tolerance)
         if told.state == "same":
             runs += 1
-        elif told.state == "differs" and _holds_nan(feeds):
+        elif told.state == "differs" and _holds(feeds, np.isnan):
+            # What operators make of it is mostly left open, and runtimes differ from form to form.
             notes.append("where its inputs hold NaN, it may differ")
         elif told.state == "differs" and comes_to_undefined(new if by_body else old, feeds, limits):
             notes.append(OPEN)
@@ -141,40 +179,14 @@ def _compared(old: ModelProto, new: ModelProto, limits: Limits, *, by_body: bool
 
 def _is_lost_end(feeds: Mapping[str, Value], one: believed.Ran, other: believed.Ran) -> bool:
     """Whether infinity went in, and two runs differ only in where they give NaN for it."""
-    endless = any(
-        isinstance(v, np.ndarray) and is_float(v.dtype) and np.isinf(v.astype(np.float64)).any() for v in feeds.values()
-    )
-    return endless and believed.told(*without_lost_ends(one, other)).state == "same"
+    return _holds(feeds, np.isinf) and believed.told(*without_lost_ends(one, other)).state == "same"
 
 
-def _holds_nan(feeds: Mapping[str, Value]) -> bool:
-    """Whether an input holds NaN: what operators make of it is mostly left open, and runtimes differ from form to form."""
+def _holds(feeds: Mapping[str, Value], what: np.ufunc) -> bool:
+    """Whether an input holds what a function tells of numbers."""
     return any(
-        isinstance(v, np.ndarray) and is_float(v.dtype) and np.isnan(v.astype(np.float64)).any() for v in feeds.values()
+        isinstance(v, np.ndarray) and is_float(v.dtype) and what(v.astype(np.float64)).any() for v in feeds.values()
     )
-
-
-def _feeds(model: Model) -> Iterator[Mapping[str, Value]]:
-    view = GraphView(model.proto, model.proto.graph)
-    for seed in (0, 1):
-        try:
-            yield generate(view, seed=seed)
-        except BenchError:
-            return
-    drawn = generate(view, seed=2)
-    for values in (_EDGES, (np.nan, *_EDGES)):
-        edges = {name: _edged(value, values, place) for place, (name, value) in enumerate(drawn.items())}
-        if any(edges[name] is not value for name, value in drawn.items()):
-            yield edges
-
-
-def _edged(value: Value, values: Sequence[float], shift: int) -> Value:
-    """Values that operators are known to part at, in the type and shape of another."""
-    if not isinstance(value, np.ndarray) or not is_float(value.dtype) or not value.size:
-        return value
-    row = np.resize(np.roll(np.asarray(values), shift * 4), value.size).reshape(value.shape)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return row.astype(value.dtype)
 
 
 def recheck(certificates: Iterable[Mapping[str, Any]], limits: Limits) -> list[Certificate]:

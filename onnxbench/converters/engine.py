@@ -20,7 +20,7 @@ from onnxbench.converters.site import Open, Refused
 from onnxbench.converters.storage import ANY_CONSTANT, Storage
 from onnxbench.converters.walk import Path, Walk, holds_graphs
 from onnxbench.core.attributes import subgraphs
-from onnxbench.core.graph import call_key, plain_domain
+from onnxbench.core.graph import FunctionKey, call_key, function_key, plain_domain
 from onnxbench.core.model import Model
 from onnxbench.errors import escape, quote
 from onnxbench.folding.changes import set_nodes
@@ -48,30 +48,27 @@ class Engine:
     refusals: list[Refusal] = field(default_factory=list)
     rewritten: list[Rewritten] = field(default_factory=list)
     nodes: int = 0
-    refused_functions: set[str] = field(default_factory=set)
+    refused_functions: set[FunctionKey] = field(default_factory=set)
     stuck: list[Stuck] = field(default_factory=list)
 
     def run(self) -> None:
         """Convert every graph, body, function and training graph; what is refused stays as it is."""
         places = Places(self.source, self.options)
         main = self.source.proto.graph
-        self._graph(main, self.result.graph, places.main(), "", places.opsets)
+        self._holder(main.node, self.result.graph, places.main(), "", places.opsets)
         called = called_functions(self.source.proto)
         for function, copy in zip(self.source.proto.functions, self.result.functions, strict=True):
             where, before = named(function, called), len(self.refusals)
             self._holder(function.node, copy, places.function(function), where, places.opsets_of(function))
             if len(self.refusals) > before:
-                self.refused_functions.add(function.name)
+                self.refused_functions.add(function_key(function))
         for number, (info, twin) in enumerate(
             zip(self.source.proto.training_info, self.result.training_info, strict=True)
         ):
             for name in ("initialization", "algorithm"):
                 graph = getattr(info, name)
                 where = f"training_info[{number}].{name}"
-                self._graph(graph, getattr(twin, name), places.training(graph, name), where, places.opsets)
-
-    def _graph(self, graph: GraphProto, copy: GraphProto, facts: Facts, where: str, opsets: dict[str, int]) -> None:
-        self._holder(graph.node, copy, facts, where, opsets)
+                self._holder(graph.node, getattr(twin, name), places.training(graph, name), where, places.opsets)
 
     def _holder(
         self,
@@ -90,7 +87,7 @@ class Engine:
             if holds_graphs(node):
                 for (label, body), (_, target) in zip(subgraphs(node), subgraphs(copy), strict=True):
                     inner = f"{where}/{label_of(node)}:{label}" if where else f"{label_of(node)}:{label}"
-                    self._graph(body, target, Places.body(facts, index, label), inner, opsets)
+                    self._holder(body.node, target, Places.body(facts, index, label), inner, opsets)
             before = len(self.refusals)
             converted = self._node(node, copy, index, facts, storage, where, opsets)
             if len(self.refusals) > before:
@@ -143,7 +140,7 @@ class Engine:
             return None
         if start == end and not wanted:
             return None
-        if version is None and not _is_experiment(domain, node.op_type, start):
+        if version is None and not is_experiment(domain, node.op_type, start):
             reason = f"opset {start} has no operator {quote(node.op_type)}"
             self._refuse(node, where, f"{node.op_type} {start} to {end}", reason)
             return None
@@ -156,13 +153,6 @@ class Engine:
         except Refused as error:
             storage.forget(before)
             self._refuse(node, where, path.step, escape(str(error)))
-            return None
-        except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-            # Of a node that breaks the rules of its operator nobody can say how a rule reads it.
-            storage.forget(before)
-            self._refuse(
-                node, where, path.step, escape(f"the node cannot be read: {type(error).__name__}: {error}"[:200])
-            )
             return None
         stays = not path.taken or (len(made) == 1 and made[0] == copy)
         if stays and not path.adapted:
@@ -201,9 +191,22 @@ class Engine:
             path: notes the steps.
 
         Raises:
-            Refused: if a step cannot be taken.
+            Refused: if a step cannot be taken, or the node not be read.
         """
         path = path if path is not None else Path(node.op_type, [])
+        try:
+            return self._walked(node, start, end, facts, storage, index, path)
+        except AssertionError as error:
+            raise Refused(f"a fault of onnxbench, not of the model: {error}") from error
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # Of a node that breaks the rules of its operator nobody can say how a rule reads it.
+            raise Refused(f"the node cannot be read: {type(error).__name__}: {error}"[:200]) from error
+
+    def _walked(
+        self, node: NodeProto, start: int, end: int, facts: Facts, storage: Storage, index: int, path: Path
+    ) -> list[NodeProto]:
+        """`walk`; a node of a function whose attributes its calls give is walked as they bind it, if they all agree."""
+        before = len(storage.tensors)
         walk = Walk(end, facts, storage, path, node.op_type in self.options.expand)
         try:
             return walk.taken(node, start)
@@ -211,6 +214,8 @@ class Engine:
             bound = facts.bound(index)
             if bound is None:
                 raise
+            storage.forget(before)
+            path.adapted = path.by_body = False
             path.taken[:] = [path.step]  # that it holds what its calls give is a change, whatever else happens
             copy = NodeProto()
             copy.CopyFrom(bound)
@@ -223,13 +228,14 @@ class Engine:
         return call_key(node) in self._functions
 
     @cached_property
-    def _functions(self) -> set[tuple[str, str, str]]:
-        return {(plain_domain(f.domain), f.name, f.overload) for f in self.source.proto.functions}
+    def _functions(self) -> set[FunctionKey]:
+        return {function_key(function) for function in self.source.proto.functions}
 
     def _refuse(self, node: NodeProto, where: str, step: str, reason: str) -> None:
         self.refusals.append(Refusal(label_of(node), node.op_type, where, step, reason))
 
 
-def _is_experiment(domain: str, op: str, opset: int) -> bool:
+def is_experiment(domain: str, op: str, opset: int) -> bool:
+    """Whether files of an opset hold an operator that onnx does not know any more, and that has successors."""
     known = experiment_of(op) if not domain else None
     return known is not None and opset < known[0]

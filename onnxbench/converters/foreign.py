@@ -10,7 +10,7 @@ from onnx import FunctionProto, ModelProto
 
 from onnxbench.converters import schemas
 from onnxbench.core.attributes import nodes_below
-from onnxbench.core.graph import opset_imports, plain_domain
+from onnxbench.core.graph import function_key, opset_imports, plain_domain
 from onnxbench.errors import quote
 from onnxbench.folding.sweep import called_functions
 
@@ -20,7 +20,7 @@ def why_apart(model: ModelProto) -> str:
     ours = opset_imports(model.opset_import)
     called = called_functions(model)
     for function in model.functions:
-        if (plain_domain(function.domain), function.name, function.overload) not in called:
+        if function_key(function) not in called:
             continue
         theirs = opset_imports(function.opset_import)
         for domain, version in theirs.items():

@@ -125,6 +125,10 @@ def _of_node(node: NodeProto) -> Iterator[tuple[int, str]]:
             yield from _of_type(attribute.tp, f"a type of {label}")
         if attribute.HasField("sparse_tensor"):
             yield from _of_sparse(attribute.sparse_tensor, f"of {label}")
+        for kind in attribute.type_protos:
+            yield from _of_type(kind, f"a type of {label}")
+        for sparse in attribute.sparse_tensors:
+            yield from _of_sparse(sparse, f"of {label}")
         for tensor in attribute.tensors:
             yield from _of_tensor(tensor, f"a tensor of {label}")
         for graph in attribute.graphs:

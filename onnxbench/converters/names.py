@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from onnxbench.core.attributes import subgraphs
-from onnxbench.core.graph import FunctionKey, plain_domain
+from onnxbench.core.graph import FunctionKey, function_key
 from onnxbench.errors import quote
 
 #: What is said of a function that has no part in what the model computes.
@@ -71,7 +71,7 @@ def named(function: FunctionProto, called: Collection[FunctionKey]) -> str:
         function: the function.
         called: keys of those that anything calls.
     """
-    is_called = (plain_domain(function.domain), function.name, function.overload) in called
+    is_called = function_key(function) in called
     return f"function {function.name}{'' if is_called else UNCALLED}"
 
 

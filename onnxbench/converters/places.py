@@ -10,7 +10,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 from onnxbench.converters.facts import Facts
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.core.attributes import nodes_below
-from onnxbench.core.graph import FunctionKey, GraphView, call_key, opset_imports, plain_domain
+from onnxbench.core.graph import FunctionKey, GraphView, call_key, function_key, opset_imports
 from onnxbench.core.model import Model
 from onnxbench.core.shapes import Shapes, propagate
 from onnxbench.errors import BenchError
@@ -39,7 +39,7 @@ class Places:
         return Facts(lambda: [self._main])
 
     def function(self, function: FunctionProto) -> Facts:
-        key = _key(function)
+        key = function_key(function)
         return Facts(lambda: self._calls.get(key, []), lambda name: name in self._given[key])
 
     def training(self, graph: GraphProto, name: str) -> Facts:
@@ -68,7 +68,7 @@ class Places:
     @cached_property
     def _given(self) -> dict[FunctionKey, set[str]]:
         """The attributes of each function that it has a default for, or every call of it gives."""
-        functions = {_key(function): function for function in self._model.proto.functions}
+        functions = {function_key(function): function for function in self._model.proto.functions}
         defaults = {key: {entry.name for entry in function.attribute_proto} for key, function in functions.items()}
         given = {key: {*functions[key].attribute, *defaults[key]} for key in functions}
         calls = [(owner, node) for owner, node in _owned(self._model.proto) if call_key(node) in functions]
@@ -108,7 +108,7 @@ class Places:
             assert view.parent is not None
             function = view.parent.function_of(view.owner)
             assert function is not None
-            key = _key(function)
+            key = function_key(function)
             found.setdefault(key, []).append(self._scope(view, self._known))
         return {key: calls if len(calls) < _MOST_CALLS else [] for key, calls in found.items()}
 
@@ -130,17 +130,13 @@ class Places:
                 yield from self._called(called, left)
 
 
-def _key(function: FunctionProto) -> FunctionKey:
-    return plain_domain(function.domain), function.name, function.overload
-
-
 def _owned(model: ModelProto) -> Iterator[tuple[FunctionKey | None, NodeProto]]:
     """Every node with the function that it stands in."""
     for node in nodes_below(model.graph.node):
         yield None, node
     for function in model.functions:
         for node in nodes_below(function.node):
-            yield _key(function), node
+            yield function_key(function), node
     for info in model.training_info:
         for graph in (info.initialization, info.algorithm):
             for node in nodes_below(graph.node):

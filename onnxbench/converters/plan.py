@@ -11,7 +11,7 @@ from onnx import FunctionProto, GraphProto, NodeProto
 
 from onnxbench.converters import header, schemas
 from onnxbench.converters.about import as_graph, chosen
-from onnxbench.converters.engine import Engine
+from onnxbench.converters.engine import Engine, is_experiment
 from onnxbench.converters.facts import Facts
 from onnxbench.converters.names import label_of
 from onnxbench.converters.options import ConvertOptions
@@ -107,17 +107,19 @@ class Plan:
 
     @property
     def furthest(self) -> dict[str, int]:
-        """The opsets nearest to the targets that every node has a form in, by domain; nothing if one is where the model is."""
+        """As `reach.furthest` finds it: a domain that cannot move does not keep the others from moving."""
         found = {}
+        # Calls of functions that have the name of an operator: refused wherever they go.
+        fixed = {row.domain for row in self.rows if row.action == "refused" and row.lowest is None}
         for name, target in self.after.items():
             domain, start = plain_domain(name), self.before.get(name, target)
-            if start == target:
+            if domain in fixed:
                 continue
             falls = target < start
             nearest = self._lowest(domain) if falls else self._highest(domain)
-            if nearest is None or (nearest >= start if falls else nearest <= start):
-                return {}
-            found[name] = max(nearest, target) if falls else min(nearest, target)
+            nearest = target if nearest is None else max(nearest, target) if falls else min(nearest, target)
+            if nearest < start if falls else nearest > start:
+                found[name] = nearest
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -233,9 +235,8 @@ class _Planner(Engine):
         start = opsets.get(domain)
         if start is None or domain not in self.options.targets or self.is_call(node):
             return None, None
-        if schemas.schema(domain, node.op_type, start) is None:
+        if schemas.schema(domain, node.op_type, start) is None and not is_experiment(domain, node.op_type, start):
             return start, start
-        lowest, highest = start, start
         low, high = 1, start
         while low < high:  # the lowest that it can reach, taking for granted that everything between can be reached too
             middle = (low + high) // 2

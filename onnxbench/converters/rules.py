@@ -250,6 +250,14 @@ def _parted(old: OpSchema, new: OpSchema, number: int) -> bool:
     return len({p.type_str for p in old.inputs}) > len({p.type_str for p in new.inputs})
 
 
+def refuse_lacking(site: Site) -> None:
+    """Adapters take for granted that what has to be there is there."""
+    count, least = len(site.node.input), site.step.old.min_input
+    if count < least:
+        name = f"{site.step.old.name}-{site.step.old.since_version}"
+        site.refuse(f"it has {count} input{'s' * (count != 1)}, and {name} takes {least} at least")
+
+
 def refuse_unset(site: Site) -> None:
     """A reference to an attribute that a call leaves out is no attribute in that call, and one in others."""
     for attribute in site.node.attribute:

@@ -149,9 +149,8 @@ def _furthest(source: Model, engine: Engine, options: ConvertOptions) -> dict[st
     found = furthest(engine)
     if not found:
         return {}
-    nearer = {**options.targets, **found}
-    _, again, _ = converted(source, replace(options, targets=nearer), Engine)
-    return {} if again.refusals else nearer
+    _, again, _ = converted(source, replace(options, targets=found), Engine)
+    return {} if again.refusals else found
 
 
 def _stays(model: Model, options: ConvertOptions) -> bool:

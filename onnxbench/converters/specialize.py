@@ -7,37 +7,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
+from onnx import GraphProto, ModelProto, NodeProto
 
 from onnxbench.converters.facts import Facts
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.places import Places
 from onnxbench.core.attributes import subgraphs
-from onnxbench.core.graph import FunctionKey, call_key, plain_domain
+from onnxbench.core.graph import FunctionKey, call_key, function_key
 from onnxbench.core.model import Model
 
 
-def specialized(model: Model, names: Iterable[str], options: ConvertOptions) -> Model | None:
+def specialized(model: Model, wanted: Iterable[FunctionKey], options: ConvertOptions) -> Model | None:
     """A copy of a model in which calls of some functions that are not of one kind call copies of their own.
 
     Args:
         model: the model; not changed.
-        names: of the functions.
+        wanted: the functions.
         options: limits for what has to be found out.
 
     Returns:
         The model, or None if no function has calls of different kinds.
     """
-    wanted = {_key(function) for function in model.proto.functions if function.name in set(names)}
     copy = ModelProto()
     copy.CopyFrom(model.proto)
     places = Places(model, options)
-    wanted |= _callers(model.proto, wanted, places)
-    kinds: dict[FunctionKey, dict[bytes, str]] = {key: {} for key in wanted}
+    every = {*wanted, *_callers(model.proto, set(wanted), places)}
+    kinds: dict[FunctionKey, dict[bytes, str]] = {key: {} for key in every}
     taken = {function.name for function in copy.functions}
     for node, facts, index in _calls(model.proto, copy, places):
         key = call_key(node)
-        if key not in wanted:
+        if key not in every:
             continue
         kind = _kind(facts.bound(index) or node, facts)
         if kind not in kinds[key]:
@@ -46,7 +45,7 @@ def specialized(model: Model, names: Iterable[str], options: ConvertOptions) -> 
     if all(len(found) < 2 for found in kinds.values()):
         return None
     for function in model.proto.functions:
-        for name in list(kinds.get(_key(function), {}).values())[1:]:
+        for name in list(kinds.get(function_key(function), {}).values())[1:]:
             twin = copy.functions.add()
             twin.CopyFrom(function)
             twin.name = name
@@ -62,7 +61,7 @@ def _callers(model: ModelProto, wanted: set[FunctionKey], places: Places) -> set
         for function in model.functions:
             for node, facts, index in _within(function.node, function.node, places.function(function)):
                 if call_key(node) in pending and _is_handed_on(node, facts, index):
-                    callers.add(_key(function))
+                    callers.add(function_key(function))
         pending = callers - found - wanted
         found |= pending
     return found
@@ -96,10 +95,6 @@ def _kind(node: NodeProto, facts: Facts) -> bytes:
     attributes = sorted(attribute.SerializeToString(deterministic=True) for attribute in node.attribute)
     types = [f"{facts.kind(name)}:{facts.rank(name)}" if name else "" for name in node.input]
     return b"\0".join([*attributes, ",".join(types).encode()])
-
-
-def _key(function: FunctionProto) -> FunctionKey:
-    return plain_domain(function.domain), function.name, function.overload
 
 
 def _fresh(name: str, taken: set[str]) -> str:

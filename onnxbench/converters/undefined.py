@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, helper
+from onnx import AttributeProto, ModelProto, NodeProto, helper
 
 from onnxbench.converters import believed
 from onnxbench.core.model import Model
@@ -29,32 +29,44 @@ def comes_to_undefined(model: ModelProto, feeds: Mapping[str, Value], limits: Li
     for place, name in enumerate(read):
         shown.graph.node.append(helper.make_node("Identity", [name], [f"shown_{place}"]))
         shown.graph.output.add(name=f"shown_{place}")
-    outcome = believed.run(Model(shown, label="the new form"), feeds, limits).outcome
-    if not outcome.ok:
+    ran = believed.run(Model(shown, label="the form"), feeds, limits)
+    if not ran.outcome.ok:
         return False
-    values = dict(zip(read, outcome.outputs.values(), strict=True))
-    return any(_is_open(node, values) for node in turns)
+    values = dict(zip(read, ran.outcome.outputs.values(), strict=True))
+    return any(_is_open(node, values, saturates=not ran.by_reference) for node in turns)
 
 
 def _is_turn(node: NodeProto) -> bool:
     if node.op_type == "Cast":
-        return _target(node).kind in "iu"
+        target = _target(node)
+        return target is not None and target.kind in "iu"
     return node.op_type == "QuantizeLinear"
 
 
-def _target(node: NodeProto) -> np.dtype:
-    to = next((attribute.i for attribute in node.attribute if attribute.name == "to"), TensorProto.FLOAT)
-    return np.dtype(helper.tensor_dtype_to_np_dtype(to))
+def _target(node: NodeProto) -> np.dtype | None:
+    """The type that a Cast gives; None below opset 6, where no runtime has it, and its name is a text."""
+    to = next((a.i for a in node.attribute if a.name == "to" and a.type == AttributeProto.INT), None)
+    return None if to is None else np.dtype(helper.tensor_dtype_to_np_dtype(to))
 
 
-def _is_open(node: NodeProto, values: Mapping[str, Value]) -> bool:
+def _is_open(node: NodeProto, values: Mapping[str, Value], *, saturates: bool) -> bool:
+    """Whether nothing says what a node makes of its values.
+
+    Args:
+        node: a Cast or QuantizeLinear.
+        values: what it reads.
+        saturates: whether who runs it gives the last whole number for infinity, which the reference evaluator does not.
+    """
     read = [_wide(values[name]) for name in node.input[:2]]
     if any(numbers is None for numbers in read):
         return False
     first, *rest = (numbers for numbers in read if numbers is not None)
-    if node.op_type == "QuantizeLinear":  # saturates whatever is a number
-        return bool(np.isnan(first).any()) or not all(np.isfinite(scale).all() and scale.all() for scale in rest)
-    held = np.iinfo(_target(node))
+    if node.op_type == "QuantizeLinear":
+        told = ~np.isnan(first) if saturates else np.isfinite(first)
+        return not told.all() or not all(np.isfinite(scale).all() and scale.all() for scale in rest)
+    target = _target(node)
+    assert target is not None
+    held = np.iinfo(target)
     with np.errstate(invalid="ignore"):
         return not bool(((np.trunc(first) >= held.min) & (np.trunc(first) <= held.max)).all())
 

@@ -147,6 +147,7 @@ class Walk:
     def _step(self, site: Site, adapter: Adapter | None) -> int:
         """Let one step happen; the opset at which the new nodes are valid."""
         if adapter is not None:
+            rules.refuse_lacking(site)
             rules.refuse_unset(site)
             adapter(site)
             return site.valid_at

@@ -8,7 +8,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, TensorProto
 
 from onnxbench.core.attributes import subgraphs
 from onnxbench.core.external import MARK, is_marked
-from onnxbench.core.graph import FunctionKey, call_key, plain_domain
+from onnxbench.core.graph import FunctionKey, call_key, function_key
 from onnxbench.core.model import Model
 from onnxbench.core.tensors import is_external, tensors
 
@@ -33,7 +33,7 @@ def count_inlined(model: ModelProto) -> int:
     """
     if not model.functions:
         return count_nodes(model)[1]
-    functions = {(plain_domain(f.domain), f.name, f.overload): f for f in model.functions}
+    functions = {function_key(f): f for f in model.functions}
     calls = {key: _calls(function, functions) for key, function in functions.items()}
     sizes: dict[FunctionKey, int] = {}
     pending, begun = list(functions), set[FunctionKey]()

@@ -93,7 +93,7 @@ class GraphView:
 
     @cached_property
     def functions(self) -> dict[FunctionKey, FunctionProto]:
-        return {(plain_domain(f.domain), f.name, f.overload): f for f in self.model.functions}
+        return {function_key(function): function for function in self.model.functions}
 
     @cached_property
     def by_name(self) -> dict[str, list[Node]]:
@@ -271,6 +271,11 @@ def plain_domain(domain: str) -> str:
 def call_key(node: NodeProto) -> FunctionKey:
     """The key of the function that a node calls, if there is such a function."""
     return plain_domain(node.domain), node.op_type, node.overload
+
+
+def function_key(function: FunctionProto) -> FunctionKey:
+    """What tells a function of the model from others."""
+    return plain_domain(function.domain), function.name, function.overload
 
 
 def captures(proto: NodeProto) -> tuple[str, ...]:

@@ -90,11 +90,13 @@ class _Flow:
             if any(carried == "all" or place in carried for place in places):
                 kept = whole and node.proto.op_type in _WHOLE
                 yield from ((view, output, shift, kept) for output in node.outputs if output)
-            elif node.proto.op_type in ("Add", "Sub") and places == [0] and node.outputs:
+            elif len(node.inputs) < 2 or not node.outputs:
+                continue
+            elif node.proto.op_type in ("Add", "Sub") and places == [0]:
                 offset = self.knowledge.scalar(view, node.inputs[1])
                 if offset is not None:
                     yield view, node.outputs[0], shift + (offset if node.proto.op_type == "Add" else -offset), whole
-            elif node.proto.op_type == "Add" and places == [1] and node.outputs:
+            elif node.proto.op_type == "Add" and places == [1]:
                 offset = self.knowledge.scalar(view, node.inputs[0])
                 if offset is not None:
                     yield view, node.outputs[0], shift + offset, whole

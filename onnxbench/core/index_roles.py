@@ -36,7 +36,10 @@ Rule = Callable[[Knowledge, GraphView, Node], Bound | None]
 def role(knowledge: Knowledge, view: GraphView, node: Node, place: int) -> Bound | None:
     """What a node asks of its operand at a place; None if any number will do."""
     rule = RULES.get((node.proto.domain.removeprefix("ai.onnx"), node.proto.op_type, place))
-    return rule(knowledge, view, node) if rule is not None else None
+    try:
+        return rule(knowledge, view, node) if rule is not None else None
+    except LookupError:  # it lacks an input, an output or an axis that its operator has
+        return None
 
 
 def _attribute(node: Node, name: str, default: int) -> int:
@@ -103,9 +106,14 @@ def _reshape(knowledge: Knowledge, view: GraphView, node: Node) -> Bound:
 
 
 def _same_sizes(knowledge: Knowledge, view: GraphView, node: Node) -> Bound:
-    """Resize and Expand to the size that the data has: always allowed."""
-    dims = _dims(knowledge, view, node, 0)
-    return Bound(1, 2, exact=None if dims is None or None in dims else tuple(dim or 0 for dim in dims))
+    """Resize and Expand to the declared shape of the result, else to the size that the data has, which is always allowed."""
+    result, dims = knowledge.dims(view, node.outputs[0]), _dims(knowledge, view, node, 0)
+    known = next((shape for shape in (result, dims) if shape is not None and None not in shape), None)
+    if known is None:
+        return Bound(1, 2)
+    axes = next((a.ints for a in node.proto.attribute if a.name == "axes"), range(len(known)))
+    is_there = all(-len(known) <= axis < len(known) for axis in axes)
+    return Bound(1, 2, exact=tuple(known[axis] or 0 for axis in axes) if is_there else None)
 
 
 def _split(knowledge: Knowledge, view: GraphView, node: Node) -> Bound:
@@ -142,6 +150,16 @@ def _steps_of(axis_name: str | None) -> Rule:
         return _below(dims[axis] if dims and axis < len(dims) else None).shifted(1)
 
     return rule
+
+
+def _regions(knowledge: Knowledge, view: GraphView, node: Node) -> Bound | None:
+    """RoiAlign: left, top, right and bottom of each, in a picture of two sides."""
+    dims, of = _dims(knowledge, view, node, 0), _dims(knowledge, view, node, 1)
+    sides = dims[-2:] if dims is not None else ()
+    if len(sides) < 2 or not of or None in (*sides, of[0]) or min(side or 0 for side in sides) < 3:
+        return None
+    bottom, right = ((side or 0) - 1 for side in sides)
+    return Bound(0, 1, exact=tuple(edge for number in range(of[0] or 0) for edge in (number % 2, 0, right, bottom)))
 
 
 def _divisor(knowledge: Knowledge, view: GraphView, node: Node) -> Bound | None:
@@ -182,7 +200,13 @@ RULES: dict[tuple[str, str, int], Rule] = {
     ("", "SequenceAt", 1): _numbers(0, 1),
     ("", "SequenceInsert", 2): _numbers(0, 1),
     ("", "SequenceErase", 1): _numbers(0, 1),
+    ("", "RoiAlign", 1): _regions,
     ("", "RoiAlign", 2): _along(0),
+    ("", "MelWeightMatrix", 0): _numbers(2, 7),
+    ("", "MelWeightMatrix", 1): _numbers(16, 33),
+    ("", "MelWeightMatrix", 2): _numbers(8000, 16001),
+    ("", "MelWeightMatrix", 3): _numbers(0, 300),
+    ("", "MelWeightMatrix", 4): _numbers(2000, 4001),
     ("", "NegativeLogLikelihoodLoss", 1): _along(0, 1),
     ("", "SoftmaxCrossEntropyLoss", 1): _along(0, 1),
     (".ml", "ArrayFeatureExtractor", 1): _along(0, -1),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnxbench.core.attributes import subgraphs
-from onnxbench.core.graph import FunctionKey, Node, call_key, captures, plain_domain
+from onnxbench.core.graph import FunctionKey, Node, call_key, captures, function_key
 from onnxbench.folding.changes import set_nodes
 from onnxbench.folding.report import Removal
 from onnxbench.folding.training import trained_names
@@ -25,7 +25,7 @@ def sweep(model: ModelProto) -> list[Removal]:
     Args:
         model: changed in place.
     """
-    local = {_key_of(function) for function in model.functions}
+    local = {function_key(function) for function in model.functions}
     gone: list[Removal] = []
     _sweep_bodies(model.graph.node, "", local, gone)
     _sweep_graph(model.graph, "", local, gone, trained_names(model))
@@ -39,7 +39,7 @@ def sweep(model: ModelProto) -> list[Removal]:
 def drop_functions(model: ModelProto, called_before: set[FunctionKey]) -> list[Removal]:
     """Remove local functions that were called and are not any more."""
     called = called_functions(model)
-    gone = [f for f in model.functions if _key_of(f) in called_before and _key_of(f) not in called]
+    gone = [f for f in model.functions if function_key(f) in called_before and function_key(f) not in called]
     kept = [FunctionProto.FromString(f.SerializeToString()) for f in model.functions if f not in gone]
     if gone:
         del model.functions[:]
@@ -47,14 +47,9 @@ def drop_functions(model: ModelProto, called_before: set[FunctionKey]) -> list[R
     return [Removal("function", f.name, "", "", "unused", "nothing calls it any more") for f in gone]
 
 
-def _key_of(function: FunctionProto) -> FunctionKey:
-    """The key by which nodes call a function."""
-    return plain_domain(function.domain), function.name, function.overload
-
-
 def called_functions(model: ModelProto) -> set[FunctionKey]:
     """The keys of all nodes that the main graph and those of training reach, through bodies and calls."""
-    functions = {_key_of(function): function for function in model.functions}
+    functions = {function_key(function): function for function in model.functions}
     if not functions:
         return set()
     called: set[FunctionKey] = set()

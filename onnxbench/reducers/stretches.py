@@ -57,7 +57,7 @@ class Stretches:
     def need(self, nodes: Sequence[Node]) -> None:
         """Make known what these nodes read from others, and what others read of theirs, as far as it can be had."""
         inside = {node.index for node in nodes}
-        made = {name for node in nodes for name in node.outputs}
+        made = dict.fromkeys(name for node in nodes for name in node.outputs)  # in order: each may cost a run
         returned = set(self.view.outputs)
         read = [name for node in nodes for name in node.inputs if name not in made]
         left = [name for name in made if name in returned or not self._only_read_in(inside, name)]

@@ -1,7 +1,7 @@
 """The IR version of a result: never lower than what is in it, and what it would lose is said."""
 
 import pytest
-from onnx import TensorProto, helper, parser
+from onnx import AttributeProto, TensorProto, helper, parser
 
 from onnxbench.converters import ir
 from onnxbench.errors import UsageError
@@ -60,4 +60,15 @@ def test_everything_that_needs_a_version_is_found():
     function = model.functions.add(name="f", domain="c")
     assert ir.needed(model)[0] == 8
     function.attribute_proto.add(name="a", type=2)
+    assert ir.needed(model)[0] == 9
+
+
+def test_lists_in_attributes_need_versions_too():
+    model = model_of(PLAIN, 21)
+    attribute = model.graph.node[0].attribute.add(name="kinds", type=AttributeProto.TYPE_PROTOS)
+    attribute.type_protos.add().tensor_type.elem_type = TensorProto.INT4
+    assert ir.needed(model)[0] == 10
+    model = model_of(PLAIN, 21)
+    attribute = model.graph.node[0].attribute.add(name="all", type=AttributeProto.SPARSE_TENSORS)
+    attribute.sparse_tensors.add().values.data_type = TensorProto.FLOAT8E5M2
     assert ir.needed(model)[0] == 9

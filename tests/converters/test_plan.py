@@ -4,9 +4,11 @@ import pytest
 from onnx import TensorProto, helper, parser
 
 from onnxbench import Model
+from onnxbench.converters import schemas
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.plan import plan_model
 from onnxbench.converters.verdict import verdict
+from onnxbench.core.graph import plain_domain
 from onnxbench.errors import NameNotFound, UsageError
 
 from .judging import convert, model_of
@@ -120,3 +122,33 @@ def test_what_is_not_known_can_be_told():
     assert "value_info" in verdict(report).hint
     source.graph.value_info.append(helper.make_tensor_value_info("t", TensorProto.FLOAT, [2, 3]))
     assert convert(source, 11, verify=False)[0] is not None
+
+
+def test_an_experiment_goes_as_far_as_its_successors():
+    source = model_of("g (float[2] x) => (float[2] y) { y = Affine <alpha = 2.0, beta = 1.0> (x) }", 6)
+    (row,) = plan(source, 13).rows
+    assert (row.action, row.lowest, row.highest) == ("rewritten", 6, schemas.newest(""))
+
+
+TWO = """<ir_version: 8, opset_import: ["": 20, "ai.onnx.ml": 5]>
+g (float[2,2,2,2] x, float[2,2,2,2] i) => (float[2,2,2,2] y) {{ {} }}"""
+
+
+@pytest.mark.parametrize(
+    ("body", "furthest"),
+    [
+        # One domain stays where it is, and the other one can be taken all the way.
+        ("t = Relu (x)  y = ai.onnx.ml.TreeEnsemble <n_targets = 1> (t)", {"ai.onnx": 13}),
+        # Nothing of ai.onnx.ml is there to be in the way.
+        ("y = GridSample (x, i)", {"ai.onnx": 16, "ai.onnx.ml": 1}),
+        ("t = GridSample (x, i)  y = ai.onnx.ml.TreeEnsemble <n_targets = 1> (t)", {"ai.onnx": 16}),
+    ],
+)
+def test_of_each_domain_it_is_said_how_far_it_can_go(body, furthest):
+    source, targets = parser.parse_model(TWO.format(body)), {"": 13, "ai.onnx.ml": 1}
+    result, report = convert(source, targets)
+    assert result is None
+    assert report.furthest == furthest
+    assert plan_model(Model(source, label="m"), ConvertOptions(targets=targets)).furthest == furthest
+    nearer = {plain_domain(name): to for name, to in furthest.items()}
+    assert convert(source, nearer, verify=False)[0] is not None

@@ -9,12 +9,14 @@ from onnx import parser
 
 from onnxbench import Model
 from onnxbench.converters import adapters, certify
-from onnxbench.converters.believed import Ran
+from onnxbench.converters.believed import Ran, is_believed
 from onnxbench.converters.nonfinite import without_lost_ends
 from onnxbench.converters.options import ConvertOptions
 from onnxbench.converters.plan import plan_model
 from onnxbench.converters.recheck import recheck
+from onnxbench.converters.report import Certificate
 from onnxbench.converters.runtime_target import target_of
+from onnxbench.converters.undefined import comes_to_undefined
 from onnxbench.converters.verdict import verdict
 from onnxbench.converters.written import read, written
 from onnxbench.errors import ModelError
@@ -219,3 +221,39 @@ def test_nan_against_infinity_counts_where_no_infinity_went_in():
     old = model_of(f"{head} {{ z = Sub (x, x)  y = Div (z, z) }}", 13)
     new = model_of(f"{head} {{ z = Sub (x, x)  e = Exp (z)  y = Div (e, z) }}", 13)
     assert certify.compare(old, new, LIMITS, by_body=False).state == "differs"
+
+
+def test_casts_that_name_their_type_are_no_whole_numbers():
+    """Before opset 6 `to` is a text."""
+    form = model_of('g (float[2] x) => (int32[2] y) { y = Cast <to = "INT32"> (x) }', 5)
+    assert not comes_to_undefined(form, {"x": np.float32([np.inf, 1])}, LIMITS)
+    form = model_of("g (float[2] x) => (int32[2] y) { y = Cast <to = 6> (x) }", 6)
+    assert comes_to_undefined(form, {"x": np.float32([np.inf, 1])}, LIMITS)
+
+
+def test_what_a_certificate_says_of_empty_inputs_comes_after_what_it_said_before(monkeypatch):
+    said = iter(["where its inputs hold NaN, it may differ", ""])
+    states = iter(["same", "differs"])
+
+    def compared(old, new, limits, *, by_body):
+        return Certificate("", "", "", next(states), 1, next(said), "", "")
+
+    monkeypatch.setattr(certify, "compare", compared)
+    source = model_of("g (float[N,4] x) => (float[N,4] y) { y = Gelu (x) }", 20)
+    _, report = convert(source, 13)
+    assert report.certificates[0].reason == f"where its inputs hold NaN, it may differ; {certify.EMPTY}"
+
+
+def test_the_reference_evaluator_is_not_believed_about_regions_before_opset_16():
+    """It samples RoiAlign-10 as RoiAlign-16 does by default, half an element away."""
+    source = model_of(
+        """g (float[1,1,10,10] x, float[3,4] r, int64[3] b) => (float[3,1,5,5] y) {
+          y = RoiAlign <coordinate_transformation_mode = "output_half_pixel", output_height = 5, output_width = 5> (x, r, b)
+        }""",
+        22,
+        ir=10,
+    )
+    result, report = convert(source, 13)
+    assert (report.state, report.reason) == ("verified", "")
+    assert not is_believed(Model(result))
+    assert is_believed(Model(source))

@@ -161,9 +161,68 @@ SIZES = {
 }
 
 
+@pytest.mark.parametrize(
+    "node",
+    [
+        "y = Add(i)",
+        "y = Equal(i)",
+        "y = OneHot(i)",
+        "y = Gather(i)",
+        "y = Split(i, i)",
+        "y = Slice(i)",
+        "y = TopK(x, i)",
+    ],
+)
+def test_nodes_that_lack_something_ask_nothing(node):
+    assert generate(view(f"(int64[2] i, float[3] x) => (float[a] y) {{ {node} }}"))["i"].shape == (2,)
+
+
+@pytest.mark.parametrize("op", ["Reshape", "Expand", "Tile"])
+def test_nodes_that_give_nothing_ask_nothing(op):
+    graph = view(f"(float[2] x, int64[1] i) => (float[a] y) {{ y = {op}(x, i) }}")
+    del graph.model.graph.node[0].output[:]
+    assert generate(GraphView(graph.model, graph.model.graph))["i"].shape == (1,)
+
+
+def test_regions_lie_in_the_picture():
+    graph = view(
+        """(float[1, 1, 8, 9] x, float[3, 4] r, int64[3] b) => (float[3, 1, 2, 2] y)
+        { y = RoiAlign <output_height = 2, output_width = 2> (x, r, b) }"""
+    )
+    x1, y1, x2, y2 = generate(graph)["r"].T
+    assert ((x1 >= 0) & (x1 < x2) & (x2 < 9) & (y1 >= 0) & (y1 < y2) & (y2 < 8)).all()
+    runs_in_onnxruntime(graph)
+
+
+def test_frequencies_are_in_order():
+    graph = view(
+        """(int64 n, int64 w, int64 s, float low, float high) => (float[a, b] y)
+        { y = MelWeightMatrix(n, w, s, low, high) }"""
+    )
+    feeds = generate(graph)
+    assert 0 <= feeds["low"] < feeds["high"] <= feeds["s"] / 2
+    runs_in_onnxruntime(graph)
+
+
 @pytest.mark.parametrize("text", SIZES.values(), ids=SIZES)
 def test_sizes_axes_counts_and_divisors_are_plausible(text):
     runs_in_onnxruntime(view(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(float[1, 1, 4, 4] x, int64[4] s) => (float[1, 1, 7, 3] y) { y = Resize(x, , , s) }",
+        "(float[1, 3] x, int64[2] s) => (float[2, 3] y) { y = Expand(x, s) }",
+        "(float[1, 1, 4, 4] x, int64[2] s) => (float[1, 1, 7, 3] y) { y = Resize <axes = [2, 3]> (x, , , s) }",
+    ],
+)
+def test_sizes_are_those_that_the_result_declares(text):
+    """Where nothing is resized, runtimes hand on what they got, whatever else the node says."""
+    graph = view(text, '"": 18')
+    declared = tuple(dim.dim_value for dim in graph.model.graph.output[0].type.tensor_type.shape.dim)
+    assert tuple(generate(graph)["s"]) == declared[-len(generate(graph)["s"]) :]
+    runs_in_onnxruntime(graph)
 
 
 def test_a_range_of_the_user_counts_before_the_graph():

@@ -102,3 +102,13 @@ def test_a_network_is_heavy_by_the_bytes_of_its_values(size, heavy):
     planted = model(f"agraph (float[{size}] x) => (float[{size}] y) {{ h = Tanh (x) y = Cos (h) }}")
     view = GraphView(planted.proto, planted.proto.graph)
     assert in_stretches(planted, view, infer(planted), 2 * 4 * 1024 - 1, 100) == heavy
+
+
+def test_stretches_run_in_one_order_whatever_the_hash_seed(tmp_path, heavy, monkeypatch):
+    lazy = stretches_of(branches(12, 3, {}), tmp_path)
+    reached = []
+    monkeypatch.setattr(Stretches, "_reach", lambda self, name, maker: reached.append(maker))
+    lazy.need(lazy.view.order[2:30])
+    left = [place for place in reached if place >= 2]
+    assert len(left) > 8
+    assert left == sorted(left)

@@ -153,6 +153,7 @@ class Numbers:
         return self.pick(self.site.add("Shape", name, wish="shape"), axis, wish="size")
 
 
-def is_known(number: Number) -> bool:
-    """Whether a number is known now."""
-    return not isinstance(number, str)
+def fits_float32(numbers: Array) -> bool:
+    """Whether float32, in which attributes hold floats, holds each of some numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.array_equal(numbers.astype(np.float32).astype(numbers.dtype), numbers, equal_nan=True))

@@ -5,12 +5,14 @@ Sources: ai.onnx Concat-4 and 11, Flatten-9 and 11, Gather-1 and 11, Compress-9 
 
 from __future__ import annotations
 
-import numpy as np
+from onnx import TensorProto, helper
 
 from onnxbench.converters import rules
 from onnxbench.converters.adapters import adapter
 from onnxbench.converters.adapters._axes import not_negative, not_negative_indices
 from onnxbench.converters.site import Site
+
+_UNSIGNED = (TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64)
 
 
 def _gather(site: Site) -> None:
@@ -52,45 +54,52 @@ def _one_hot(site: Site) -> None:
 
     What is negative then too is put beyond the end: runtimes count it from there a second time.
     """
-    indices, depth = site.value(site.input(0)), site.value(site.input(1))
-    if indices is not None and (indices >= 0).all():
+    if _counts_up(site):
         rules.keep(site)
         return
-    dtype_needed = site.needed_element(site.input(0))
-    zero = site.scalar_like(0, site.input(0), "zero")
-    size = site.add("Cast", site.input(1), to=dtype_needed, wish="depth")
-    if depth is None or depth.ndim:
-        size = site.add("Reshape", size, site.const([1], "shape"), wish="depth")
-    below = site.add("Less", site.input(0), zero)
-    front = site.add("Where", below, site.add("Add", site.input(0), size), site.input(0), wish="indices")
+    indices, element = _whole_indices(site)
+    zero, size = site.scalar_like(0, indices, "zero"), _depth(site, element)
+    below = site.add("Less", indices, zero)
+    front = site.add("Where", below, site.add("Add", indices, size), indices, wish="indices")
     site.node.input[0] = site.add("Where", site.add("Less", front, zero), size, front, wish="indices")
     rules.keep(site)
 
 
 def _one_hot_up(site: Site) -> None:
     """What is negative, and "off" for OneHot-9, must not count from the end: it is put out of range."""
-    indices = site.value(site.input(0))
-    element = site.element(site.input(0))
-    if (indices is not None and (indices >= 0).all()) or element in (2, 4, 12, 13):
+    if _counts_up(site):
         rules.keep(site)
         return
-    site.needed_element(site.input(0))
-    zero = site.scalar_like(0, site.input(0), "zero")
-    below = site.add("Less", site.input(0), zero)
-    depth = site.value(site.input(1))
-    if depth is not None:
-        beyond = site.const(int(depth.reshape(-1)[0]), "beyond", np.asarray(_numpy(site)).dtype)
-    else:
-        cast = site.add("Cast", site.input(1), to=site.needed_element(site.input(0)), wish="beyond")
-        beyond = site.add("Reshape", cast, site.const([1], "shape"), wish="beyond")
-    site.node.input[0] = site.add("Where", below, beyond, site.input(0), wish="indices")
+    indices, element = _whole_indices(site)
+    below = site.add("Less", indices, site.scalar_like(0, indices, "zero"))
+    site.node.input[0] = site.add("Where", below, _depth(site, element), indices, wish="indices")
     rules.keep(site)
 
 
-def _numpy(site: Site) -> object:
-    from onnx import helper
+def _counts_up(site: Site) -> bool:
+    """Whether no index is negative."""
+    indices = site.value(site.input(0))
+    return (indices is not None and bool((indices >= 0).all())) or site.element(site.input(0)) in _UNSIGNED
 
-    return np.zeros((), helper.tensor_dtype_to_np_dtype(site.needed_element(site.input(0))))
+
+def _whole_indices(site: Site) -> tuple[str, int]:
+    """Indices as they are read, which cuts floats off, in a type that has room for the depth; and that type."""
+    x, element = site.input(0), site.needed_element(site.input(0))
+    if element in (TensorProto.INT32, TensorProto.INT64):
+        return x, element
+    whole = site.add("Cast", x, to=int(TensorProto.INT64), wish="whole")
+    if element in (TensorProto.FLOAT, TensorProto.DOUBLE):  # runtimes do not have each type with each other
+        return site.add("Cast", whole, to=element, wish="whole"), element
+    return whole, int(TensorProto.INT64)
+
+
+def _depth(site: Site, element: int) -> str:
+    """The depth, which may be a list of one, as a scalar in the type of the indices."""
+    depth = site.value(site.input(1))
+    if depth is not None:
+        return site.const(int(depth.reshape(-1)[0]), "depth", helper.tensor_dtype_to_np_dtype(element))
+    cast = site.add("Cast", site.input(1), to=element, wish="depth")
+    return site.add("Reshape", cast, site.const([], "scalar"), wish="depth")
 
 
 def _flatten(site: Site) -> None:

@@ -9,11 +9,9 @@ from onnxbench.converters import rules
 from onnxbench.converters.adapters import adapter
 from onnxbench.converters.places import Places
 from onnxbench.converters.site import Site
-from onnxbench.core.symbolic import Size, evaluate
+from onnxbench.core.symbolic import Size
 
 _Dims = tuple["Size | None", ...]
-#: Sizes that are tried, to find one for which two expressions are the same.
-_TRIED = range(1, 65)
 
 
 def _of_one_shape(site: Site) -> None:
@@ -45,16 +43,18 @@ def _parts(one: _Dims, other: _Dims) -> bool:
     if len(one) != len(other):
         return True
     return any(
-        size is not None and twin is not None and not _may_agree(size, twin)
+        size is not None and twin is not None and _always_differ(size, twin)
         for size, twin in zip(one, other, strict=True)
     )
 
 
-def _may_agree(size: Size, twin: Size) -> bool:
+def _always_differ(size: Size, twin: Size) -> bool:
+    """Whether no sizes of the symbols make them the same, but 0: one is less than the other by each product of symbols."""
     apart = size - twin
     if isinstance(apart, int):
-        return apart == 0
-    return any(evaluate(apart, dict.fromkeys(apart.symbols, value)) == 0 for value in _TRIED)
+        return apart != 0
+    is_plain = all(isinstance(atom, str) for product in apart.terms for atom, _ in product)
+    return is_plain and len({factor > 0 for factor in apart.terms.values()}) == 1
 
 
 def _shown(dims: _Dims) -> str:

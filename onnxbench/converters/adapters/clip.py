@@ -10,6 +10,7 @@ from onnx import TensorProto, helper
 
 from onnxbench.converters import rules
 from onnxbench.converters.adapters import adapter
+from onnxbench.converters.adapters._numbers import fits_float32
 from onnxbench.converters.site import Site
 
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
@@ -37,7 +38,7 @@ def _down(site: Site) -> None:
     given: dict[str, float] = {}
     for place, name in ((1, "min"), (2, "max")):
         value = site.value(site.input(place)) if site.input(place) else np.asarray(ends[place - 1])
-        if value is None or (value.size and not _is_float(float(value.reshape(-1)[0]))):
+        if value is None or not fits_float32(value.reshape(-1)[:1]):
             _at_run_time(site, x, ends)
             return
         given[name] = float(value.reshape(-1)[0]) if value.size else ends[place - 1]
@@ -53,14 +54,8 @@ def _ends(element: int) -> tuple[float, float]:
     return float(np.finfo(np.float32).min), float(np.finfo(np.float32).max)
 
 
-def _is_float(bound: float) -> bool:
-    """Whether an attribute, which is a float32, holds a bound."""
-    with np.errstate(over="ignore"):
-        return not np.isinf(np.float32(bound)) or bool(np.isinf(bound))
-
-
 def _at_run_time(site: Site, x: str, ends: tuple[float, float]) -> None:
-    if site.opset < 8:
+    if site.target < 8 and site.rank(x) != 0:  # there is nothing that broadcasts
         site.refuse(
             "bounds would have to be attributes, which hold float32, and they are only known at run time or wider"
         )

@@ -27,7 +27,6 @@ class _Term:
 
 def _down(site: Site) -> None:
     terms, output = _equation(site)
-    site.needed_element(site.input(0))
     if schemas.type_text(site.needed_element(site.input(0))) not in _types():
         site.refuse("before opset 12 there is no product of matrices of its element type")
     operands = [_Term(name, letters) for name, letters in zip(site.node.input, terms, strict=True)]
@@ -40,6 +39,7 @@ def _down(site: Site) -> None:
     if not inner:
         _by_product(site, one, other, output)
     elif len(inner) == 1:
+        _refuse_broadcast(site, one, other, str(inner[0]))
         _by_matrices(site, one, other, str(inner[0]), output)
     else:
         _give_up(site)
@@ -47,7 +47,10 @@ def _down(site: Site) -> None:
 
 def _equation(site: Site) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
     """The letters of each operand and of the output, each once."""
-    text = str(site.attr("equation")).replace(" ", "")
+    given = site.attr("equation")
+    if given is None:
+        site.refuse("its equation is missing")
+    text = str(given).replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     if not arrow:
@@ -55,7 +58,21 @@ def _equation(site: Site) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
     plain = all(re.fullmatch(r"[A-Za-z]*", term) and len(set(term)) == len(term) for term in (*terms, right))
     if not plain or len(terms) > 2 or len(terms) != len(site.node.input) or not set(right) <= set(left):
         _give_up(site)
+    for term, name in zip(terms, site.node.input, strict=True):
+        if site.rank(name) not in (None, len(term)):
+            site.refuse(f"its equation has {len(term)} letters for {name}, which has rank {site.rank(name)}")
     return [tuple(term) for term in terms], tuple(right)
+
+
+def _refuse_broadcast(site: Site, one: _Term, other: _Term, inner: str) -> None:
+    """Einsum broadcasts a dim of 1 that it sums over, too."""
+    dims = (site.dims(term.name) for term in (one, other))
+    sizes = [
+        known[term.letters.index(inner)] if known else None for term, known in zip((one, other), dims, strict=True)
+    ]
+    if sizes[0] != sizes[1] and (1 in sizes or None not in sizes):
+        shown = " and ".join("?" if size is None else str(size) for size in sizes)
+        site.refuse(f"it has sizes {shown} for {inner}, which MatMul does not broadcast")
 
 
 def _give_up(site: Site) -> NoReturn:

@@ -10,10 +10,12 @@ from onnx import TensorProto
 
 from onnxbench.converters import rules
 from onnxbench.converters.adapters import adapter
+from onnxbench.converters.adapters._numbers import fits_float32
 from onnxbench.converters.site import Site
-from onnxbench.core.values import Array
 
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
+#: What a float64 holds and a float32 does not.
+_HELD = (TensorProto.INT32, TensorProto.UINT32, TensorProto.DOUBLE)
 #: What arithmetic of opset 7 takes of whole numbers, and where the others fit into.
 _WIDER: dict[int, int] = {
     TensorProto.INT8: TensorProto.INT32,
@@ -126,29 +128,26 @@ def _extreme(site: Site) -> None:
     site.put("Identity", [current])
 
 
-def _fits(exponent: Array | None) -> bool:
-    """Whether a float32 holds each of the numbers."""
-    return exponent is not None and np.array_equal(exponent.astype(np.float32).astype(exponent.dtype), exponent)
-
-
 def _power(site: Site) -> None:
-    """Pow-7 takes floats of one type; a float64 holds every int32."""
+    """Pow-7 takes floats of one type; a float64 holds every int32, of which a float32 loses whether it is odd."""
     x, y = site.input(0), site.input(1)
     element, other = site.needed_element(x), site.needed_element(y)
     if element in _FLOATS and other == element:
         site.same()
         return
     if element in _FLOATS:
-        wider = element != TensorProto.DOUBLE and other in (TensorProto.INT64, TensorProto.UINT64, TensorProto.DOUBLE)
-        if wider and not _fits(site.value(y)):
+        exponent = site.value(y)
+        wider = element != TensorProto.DOUBLE and not (exponent is not None and fits_float32(exponent))
+        if wider and other in (TensorProto.INT64, TensorProto.UINT64):
             site.refuse("its exponent has a wider type than what it is applied to")
-        if element == TensorProto.FLOAT16:
-            wide = site.add("Cast", x, to=int(TensorProto.FLOAT)), site.add("Cast", y, to=int(TensorProto.FLOAT))
-            finish(site, site.add("Pow", *wide), int(TensorProto.FLOAT), element)
-            return
-        site.same([x, site.add("Cast", y, to=element, wish="exponent")])
+        if wider and other in _HELD:
+            _power_in(int(TensorProto.DOUBLE), site, element)
+        elif element == TensorProto.FLOAT16:
+            _power_in(int(TensorProto.FLOAT), site, element)
+        else:
+            site.same([x, site.add("Cast", y, to=element, wish="exponent")])
         return
-    if element != TensorProto.INT32 or other == TensorProto.INT64:
+    if element != TensorProto.INT32 or other in (TensorProto.INT64, TensorProto.UINT64):
         exponent = site.value(y)
         whole = exponent is not None and exponent.size == 1 and float(exponent.reshape(-1)[0]) in (1.0, 2.0, 3.0)
         if not whole:
@@ -159,9 +158,12 @@ def _power(site: Site) -> None:
             current = site.add("Mul", current, x)
         site.put("Identity", [current])
         return
-    double = int(TensorProto.DOUBLE)
-    raised = site.add("Pow", site.add("Cast", x, to=double), site.add("Cast", y, to=double))
-    finish(site, raised, double, element)
+    _power_in(int(TensorProto.DOUBLE), site, element)
+
+
+def _power_in(wide: int, site: Site, element: int) -> None:
+    raised = site.add("Pow", *(site.add("Cast", site.input(place), to=wide) for place in (0, 1)))
+    finish(site, raised, wide, element)
 
 
 adapter("Mod", 10, 0)(_mod)

@@ -12,6 +12,7 @@ from onnxbench.converters import rules
 from onnxbench.converters.adapters import adapter
 from onnxbench.converters.adapters._axes import size_along
 from onnxbench.converters.adapters._masks import counting
+from onnxbench.converters.adapters._numbers import fits_float32
 from onnxbench.converters.site import Site
 
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
@@ -35,22 +36,25 @@ def _up(site: Site) -> None:
 
 
 def _down(site: Site) -> None:
-    """To Pad-2, whose pads are known and whose elements are floats; else each axis is gathered."""
+    """To Pad-2, whose pads are known, elements floats, and value a float32; else each axis is gathered."""
     x = site.input(0)
     pads, value = site.value(site.input(1)), _value(site)
     if site.element(x) in _FLOATS and pads is not None and value is not None:
         site.same([x], pads=[int(pad) for pad in pads.reshape(-1)], value=value)
         return
-    if site.opset < 9:
-        site.refuse("pads would have to be attributes, and they are only known at run time")
+    if site.target < 9:
+        site.refuse(
+            "pads and value would have to be attributes of floats, and are only known at run time, or of wider types"
+        )
     _gathered(site, x, None if pads is None else [int(pad) for pad in pads.reshape(-1)])
 
 
 def _value(site: Site) -> float | None:
-    if not site.input(2):
+    """The constant as an attribute, which is a float32, gives it; None if it cannot."""
+    if not site.input(2) or site.attr("mode") != "constant":
         return 0.0
     known = site.value(site.input(2))
-    return None if known is None or not known.size else float(known.reshape(-1)[0])
+    return None if known is None or not known.size or not fits_float32(known) else float(known.reshape(-1)[0])
 
 
 def _gathered(site: Site, x: str, pads: list[int] | None) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from onnxbench.converters.adapters._masks import reduced
 from onnxbench.converters.adapters._numbers import Number, Numbers
@@ -212,8 +212,18 @@ def _sampled(site: Site, numbers: Numbers, x: str, axis: int, rank: int, taps: l
                 weights = tap.weights if tap.stretched else numbers.shaped(tap.weights, [-1, *behind])
             if element == TensorProto.DOUBLE:
                 weights = numbers.cast(weights, np.float64)
+            if tap.stretched:  # 0 times infinity is NaN, and what the filter does not reach is infinite, too
+                sample = _reached(site, numbers, sample, weights, element)
             sample = site.add("Mul", sample, numbers.name(weights, "weights"), wish="weighted")
         if tap.stretched:
             sample = reduced(site, "ReduceSum", sample, [axis + 1])
         total = site.add("Add", total, sample, wish="sum") if total else sample
     return total
+
+
+def _reached(site: Site, numbers: Numbers, sample: str, weights: Number, element: int) -> str:
+    """A sample, and 0 where its weight is 0."""
+    dtype = helper.tensor_dtype_to_np_dtype(element)
+    none = np.zeros((), dtype)
+    reached = numbers.name(numbers.do("Greater", numbers.do("Abs", weights), none), "reached")
+    return site.add("Where", reached, sample, site.const(0.0, "none", dtype), wish="reached")

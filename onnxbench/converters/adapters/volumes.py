@@ -35,6 +35,11 @@ def sample(site: Site) -> None:
     places = [_place(site, numbers, grid, axes, axis, sizes[axis]) for axis in range(axes)]
     if padding == "border":
         places = [_clamped(numbers, place, _last(numbers, size)) for place, size in zip(places, sizes, strict=True)]
+    else:  # beyond this there is nothing, and arithmetic with infinity would make NaN of it
+        places = [
+            numbers.lower(numbers.higher(place, _float(-2)), numbers.add(_last(numbers, size), _float(2)))
+            for place, size in zip(places, sizes, strict=True)
+        ]
     batch, channels = numbers.size(x, 0), numbers.size(x, 1)
     flat = numbers.name(numbers.into(x, [batch, channels, _long(-1)], "flat"), "flat")
     if mode == "nearest":

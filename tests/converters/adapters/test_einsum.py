@@ -86,3 +86,27 @@ def test_more_than_that_is_refused_with_the_equation(equation):
     result, report = convert(model_of(text, 12), 11)
     assert result is None
     assert f"'{equation}'" in report.refusals[0].reason
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "equation", "reason"),
+    [
+        ("2,1", "3,4", "ij,jk->ik", "sizes 1 and 3 for j, which MatMul does not broadcast"),
+        ("2,1", "K,4", "ij,jk->ik", "sizes 1 and ? for j, which MatMul does not broadcast"),
+        ("2,3", "3,4,5", "ij,jk->ik", "its equation has 2 letters for x1, which has rank 3"),
+        ("2,3", "3,4", "", "its equation is missing"),
+    ],
+)
+def test_what_the_equation_does_not_say_is_refused(x, w, equation, reason):
+    how = f'<equation = "{equation}">' if equation else ""
+    text = f"g (float[{x}] x0, float[{w}] x1) => (float[A,B] y) {{ y = Einsum {how} (x0, x1) }}"
+    result, report = convert(model_of(text, 12), 11)
+    assert result is None
+    assert reason in report.refusals[0].reason
+
+
+def test_letters_that_stay_are_broadcast():
+    text = 'g (float[1,2,3] x, float[4,3,5] w) => (float[4,2,5] y) { y = Einsum <equation = "bij,bjk->bik"> (x, w) }'
+    model = model_of(text, 12)
+    result, _ = convert(model, 11)
+    assert_same(model, result, {"x": drawn(1, 2, 3), "w": drawn(4, 3, 5)})
