@@ -32,34 +32,12 @@ OPEN = "where it has to make whole numbers of what is none, as of infinity, noth
 #: Seconds after which no further certificate is made, in runs of one model.
 _BUDGET = 0.5
 #: Operators that hand on numbers as they are: a form that makes others, however near, is another (a bound that was rounded).
-_CHOOSING = frozenset(
-    {
-        "Clip",
-        "Compress",
-        "Concat",
-        "Constant",
-        "ConstantOfShape",
-        "Expand",
-        "Flatten",
-        "Gather",
-        "GatherElements",
-        "GatherND",
-    }
-    | {
-        "Identity",
-        "Max",
-        "MaxPool",
-        "Min",
-        "OneHot",
-        "Pad",
-        "ReduceMax",
-        "ReduceMin",
-        "Relu",
-        "Reshape",
-        "ReverseSequence",
-    }
-    | {"Slice", "Split", "Squeeze", "Tile", "TopK", "Transpose", "Trilu", "Unique", "Unsqueeze", "Where"}
-)
+_NAMES = """
+Clip Compress Concat Constant ConstantOfShape Expand Flatten Gather GatherElements GatherND Identity Max MaxPool
+Min OneHot Pad ReduceMax ReduceMin Relu Reshape ReverseSequence Slice Split Squeeze Tile TopK Transpose Trilu
+Unique Unsqueeze Where
+"""
+_CHOOSING = frozenset(_NAMES.split())
 _EXACT = Tolerance(0.0, 0.0)
 
 
