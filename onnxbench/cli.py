@@ -58,6 +58,8 @@ def main() -> NoReturn:
     process.is_own = True
     gc.set_threshold(100_000, 20, 50)  # graphs are many small objects, and live until the end
     code = run()
+    with contextlib.suppress(KeyboardInterrupt):  # one that has come by now
+        interrupts.ignore()
     if (
         "onnx" in sys.modules or code > 128
     ):  # an interrupt that struck inside exec() makes Python's own exit another one

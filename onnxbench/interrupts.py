@@ -16,6 +16,13 @@ def hear() -> None:
         signal.signal(signal.SIGHUP, _raise)
 
 
+def ignore() -> None:
+    """Let none strike any more: the command has ended, and what is left tidies up behind it."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+
+
 def _raise(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt(number)
 

@@ -193,3 +193,27 @@ def test_an_interrupt_before_the_command_line_is_there():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.returncode, json.loads(done.stdout)["error"]["code"]) == (130, "OB801")
     assert done.stderr == "error[OB801]: interrupted; nothing was written\n"
+
+
+def test_an_interrupt_after_the_command_disturbs_no_tidying_up():
+    script = """
+import atexit, sys, time
+from onnxbench import cli
+
+def tidy():
+    print("tidying", file=sys.stderr, flush=True)
+    time.sleep(1)
+    print("tidied", file=sys.stderr)
+
+atexit.register(tidy)
+sys.argv = ["onnxbench", "--version"]
+cli.main()
+"""
+    running = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert running.stderr is not None
+    assert running.stderr.readline() == "tidying\n"
+    running.send_signal(signal.SIGTERM)
+    _, said = running.communicate(timeout=60)
+    assert (running.returncode, said) == (0, "tidied\n")
