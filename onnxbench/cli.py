@@ -139,6 +139,8 @@ def _failed(raised: BaseException) -> int:
             return _fail(4, {"code": "OB402", "message": str(error), "hint": "free some disk space"})
         if error.errno == errno.EFBIG:
             return _fail(4, {"code": "OB402", "message": str(error), "hint": "ulimit -f unlimited"})
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            return _fail(4, {"code": "OB403", "message": "too many open files", "hint": "ulimit -n 1024"})
         return _bug(error)
     except typer.Abort:
         return 130
