@@ -220,8 +220,8 @@ cli.main()
 
 
 def test_too_few_files_that_may_be_open_are_the_machines_fault(tmp_path):
-    limited = ["bash", "-c", 'ulimit -n 12; exec "$0" "$@"', sys.executable, "-m", "onnxbench"]
+    limited = ["bash", "-c", 'ulimit -n 8; exec "$0" "$@"', sys.executable, "-m", "onnxbench"]
     model = str(FIXTURES / "relu_clip_double.onnxtxt")
     done = subprocess.run([*limited, "reduce", model], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 4
-    assert "error[OB403]: too many open files" in done.stderr
+    assert "too many open files" in done.stderr.lower()
