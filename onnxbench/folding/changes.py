@@ -66,10 +66,10 @@ class Changes:
         """Put a new node behind one that stays."""
         self.added.setdefault(node.index, []).append(proto)
 
-    def hoist(self, node: Node, truth: bool) -> None:
-        """Put a branch in the place of an `If`."""
+    def hoist(self, node: Node, truth: bool, rule: str, reason: str) -> None:
+        """Put a branch in the place of an `If`; the others of the graph with the same condition go like it."""
         self.hoists[node.proto.input[0]] = truth
-        self._note(node, "branches", f"its condition is always {str(truth).lower()}")
+        self._note(node, rule, reason)
 
     def bypass(self, node: Node, rule: str, reason: str, place: int = 0) -> bool:
         """Let a node go whose first output is the input at a place; False if the name of its output has to stay.
@@ -125,8 +125,7 @@ def apply(changes: Changes) -> None:
         _hoist(scope, changes.hoists)
     else:
         _rebuild(changes, graph)
-    if scope.function is not None:
-        _write_back(scope)
+    write_back(scope)
 
 
 def _hoist(scope: Scope, truths: Mapping[str, bool]) -> None:
@@ -162,10 +161,10 @@ def set_nodes(holder: GraphProto | FunctionProto, nodes: Iterable[NodeProto]) ->
     holder.node.extend(kept)
 
 
-def _write_back(scope: Scope) -> None:
-    """A function's nodes are looked at as a graph, which is a copy of them."""
-    assert scope.function is not None
-    set_nodes(scope.function, scope.outermost.graph.node)
+def write_back(scope: Scope) -> None:
+    """A function's nodes are looked at as a graph, which is a copy of them; of other graphs nothing is to be done."""
+    if scope.function is not None:
+        set_nodes(scope.function, scope.outermost.graph.node)
 
 
 def _placed(changes: Changes) -> tuple[dict[str, TensorProto], dict[str, TensorProto]]:

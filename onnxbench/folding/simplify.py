@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
@@ -22,6 +22,8 @@ from onnxbench.folding.sweep import called_functions, drop_functions, sweep
 
 #: Rounds that a model may take; each opens what the one before has uncovered, such as a branch in a branch.
 _ROUNDS = 50
+#: Operators with bodies; most models have none of them, and are asked in no time.
+_HOLDERS = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
 
 def simplify(model: Model, options: FoldOptions | None = None) -> tuple[Model, Folding]:
@@ -42,25 +44,54 @@ def simplify(model: Model, options: FoldOptions | None = None) -> tuple[Model, F
     called = called_functions(proto)
     if options.freeze_initializers:
         report.removals += freeze(proto)
-    failed: set[tuple[str, str]] = set()
-    for _ in range(_ROUNDS):
-        done = _round(folded, options, failed)
-        report.removals += done
-        if not done:
-            break
+    report.removals += settle(folded, options)
     report.removals += drop_functions(proto, called)
     report.nodes_after, report.all_nodes_after = count_nodes(proto)
     return folded, report
 
 
+def settle(model: Model, options: FoldOptions) -> list[Removal]:
+    """Let passes do what they find, in place, until none finds anything; what was done."""
+    found: list[Removal] = []
+    failed: set[tuple[str, str]] = set()
+    for _ in range(_ROUNDS):
+        done = _round(model, options, failed) or _late(model, options, failed)
+        found += done
+        if not done:
+            break
+    return found
+
+
+def _late(model: Model, options: FoldOptions, failed: set[tuple[str, str]]) -> list[Removal]:
+    """What late passes find in the first graph in which they find anything: all others have something to do again then."""
+    entries = [entry for entry in passes() if entry.late and entry.name not in options.skip]
+    entries = [entry for entry in entries if _holds(model.proto, entry.late)]
+    for scope in scopes(model, _walk(model, options), options, failed) if entries else ():
+        for entry in entries:
+            changes = Changes(scope)
+            entry.propose(changes)
+            if changes:
+                apply(changes)
+                return changes.removals
+    return []
+
+
+def _holds(proto: ModelProto, operator: str) -> bool:
+    pending = [proto.graph.node, *(function.node for function in proto.functions)]
+    while pending:
+        for node in pending.pop():
+            op_type = node.op_type
+            if op_type == operator:
+                return True
+            if op_type in _HOLDERS:
+                pending.extend(body.node for _, body in subgraphs(node))
+    return False
+
+
 def _round(model: Model, options: FoldOptions, failed: set[tuple[str, str]]) -> list[Removal]:
     done: list[Removal] = []
 
-    @cache
-    def known() -> Shapes:
-        return propagate(model, timeout=options.inference_time, memory=options.limits.memory)
-
-    for scope in scopes(model, known, options, failed):
+    for scope in scopes(model, _walk(model, options), options, failed):
         changes = _proposed(scope, options.skip)
         if changes:
             apply(changes)
@@ -75,10 +106,18 @@ def _round(model: Model, options: FoldOptions, failed: set[tuple[str, str]]) -> 
     return done
 
 
+def _walk(model: Model, options: FoldOptions) -> Callable[[], Shapes]:
+    @cache
+    def known() -> Shapes:
+        return propagate(model, timeout=options.inference_time, memory=options.limits.memory)
+
+    return known
+
+
 def _proposed(scope: Scope, skip: Sequence[str]) -> Changes:
     changes = Changes(scope)
     for entry in passes():
-        if entry.name not in skip:
+        if not entry.late and entry.name not in skip:
             entry.propose(changes)
         if changes.hoists:
             break

@@ -15,22 +15,29 @@ Propose = Callable[[Changes], None]
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A registered pass; those with a lower `rank` propose first."""
+    """A registered pass; those with a lower `rank` propose first.
+
+    A late one is about the operator that `late` names, and proposes when no other has anything left to do.
+    """
 
     name: str
     sentence: str
     rank: int
     propose: Propose
+    late: str = ""
 
 
 _PASSES: list[Pass] = []
 
 
-def fold_pass(name: str, sentence: str, *, rank: int = 5) -> Callable[[Propose], Propose]:
-    """Register a pass; `sentence` says what it does."""
+def fold_pass(name: str, sentence: str, *, rank: int = 5, late: str = "") -> Callable[[Propose], Propose]:
+    """Register a pass; `sentence` says what it does.
+
+    One that takes too long to be asked while others find work is late: it names the operator that it is about.
+    """
 
     def register(propose: Propose) -> Propose:
-        _PASSES.append(Pass(name, sentence, rank, propose))
+        _PASSES.append(Pass(name, sentence, rank, propose, late))
         return propose
 
     return register

@@ -18,11 +18,12 @@ def branches(changes: Changes) -> None:
         if node.proto.op_type != "If" or not is_default_domain(node.proto) or refers(node.proto):
             continue
         numbers = scope.numbers(node.proto.input[0])
-        if numbers and len(numbers) == 1 and isinstance(numbers[0], int) and _has_room(scope, node, bool(numbers[0])):
-            changes.hoist(node, bool(numbers[0]))
+        if numbers and len(numbers) == 1 and isinstance(numbers[0], int) and has_room(scope, node, bool(numbers[0])):
+            truth = bool(numbers[0])
+            changes.hoist(node, truth, "branches", f"its condition is always {str(truth).lower()}")
 
 
-def _has_room(scope: Scope, node: Node, truth: bool) -> bool:
+def has_room(scope: Scope, node: Node, truth: bool) -> bool:
     """Whether the graph can hold what the branch stores."""
     wanted = "then_branch" if truth else "else_branch"
     bodies = (body for label, body in subgraphs(node.proto) if label == wanted)

@@ -43,14 +43,16 @@ class _Region:
     feeding: dict[str, Node] = field(default_factory=dict)  # Transposes before it, by output
 
 
-@fold_pass("layouts", "do arithmetic before a Transpose instead of after it, where that leaves fewer", rank=9)
+@fold_pass(
+    "layouts", "do arithmetic before a Transpose instead of after it, where that leaves fewer", rank=9, late="Transpose"
+)
 def layouts(changes: Changes) -> None:
     """f(transpose(x), transpose(y), c) is transpose(f(x, y, c')) to the last bit for an elementwise f, broadcasting included.
 
-    c' is the constant c in the order of x. Only after all other passes: it changes many nodes at once.
+    c' is the constant c in the order of x.
     """
     scope = changes.scope
-    if changes or scope.opset() < 7:
+    if scope.opset() < 7:
         return
     taken: set[str] = set()
     touched: set[int] = set()  # what a region moves, reads and is read by: where two meet, one waits for the next round
