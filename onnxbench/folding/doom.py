@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -15,7 +15,9 @@ from onnxbench.core.graph import GraphView, Node
 from onnxbench.core.hoist import every_name, hoist
 from onnxbench.core.model import Model
 from onnxbench.core.refusals import Question, refused
+from onnxbench.core.shape_rules.light import lighten
 from onnxbench.core.shapes import Shapes, propagate
+from onnxbench.core.types import strict_refusal
 from onnxbench.errors import ModelError
 from onnxbench.folding import guards
 from onnxbench.folding.changes import Changes, apply, write_back
@@ -87,8 +89,8 @@ def _failure(scope: Scope, wager: Wager, nodes: set[int], outputs: int) -> str:
     settle(Model(world), _only(options, _OPENING))
     known = propagate(Model(world), timeout=options.inference_time, memory=options.limits.memory)
     view = GraphView(world, world.graph)
-    failing = _refusing(view, known, options)
     needed = needing(view)
+    failing = [node for node in _refusing(view, known, options) if needed[node.index]]
     downed = reduce(or_, (needed[node.index] for node in failing), 0)
     return failing[0].label if downed == (1 << len(names)) - 1 else ""
 
@@ -144,9 +146,18 @@ def _guards_stay(scope: Scope, wager: Wager, outputs: int) -> bool:
     changed = twin(scope, model)
     marks = 1 + sum(map(_mark_squeezes, changed.view.outward()))
     write_back(changed)
-    settle(model, _only(scope.options, {entry.name for entry in passes() if not entry.late} | {"unused"}))
+    prompt = {*(entry.name for entry in passes() if not entry.late), "unused"}
+    settle(model, _only(scope.options, prompt.difference(scope.options.skip)))
     sweep(proto)
-    return guards.standing(proto) == marks
+    return guards.standing(proto) == marks and not _is_refused(model, scope)
+
+
+def _is_refused(model: Model, scope: Scope) -> bool:
+    """Whether inference refuses what it did not refuse before: then the branch that stays does not survive either."""
+    third, memory = scope.options.inference_time, scope.options.limits.memory
+    if strict_refusal(Model(lighten(model)), timeout=third, memory=memory) is None:
+        return False
+    return strict_refusal(Model(lighten(scope.model)), timeout=third, memory=memory) is None
 
 
 def _mark_squeezes(view: GraphView) -> int:
@@ -164,7 +175,7 @@ def _like(wanted: NodeProto, ours: NodeProto, theirs: NodeProto) -> Iterator[Nod
         yield from (copy for node, copy in zip(body.node, other.node, strict=True) if node is wanted)
 
 
-def _only(options: FoldOptions, names: set[str] | frozenset[str]) -> FoldOptions:
+def _only(options: FoldOptions, names: Collection[str]) -> FoldOptions:
     """The options with all other passes left out."""
-    others = {*(entry.name for entry in passes()), "unused"} - names
-    return dataclasses.replace(options, skip=sorted({*options.skip, *others} if names != _OPENING else others))
+    others = {*(entry.name for entry in passes()), "unused"}.difference(names)
+    return dataclasses.replace(options, skip=sorted(others))

@@ -347,6 +347,17 @@ def test_a_guard_that_the_next_exchange_would_remove():
     assert [runs(folded, given) for given in sizes] == [runs(source, given) for given in sizes] == [True] + [False] * 3
 
 
+def test_neither_branch_survives():
+    """What fails in every run stays as it is: with one branch in place, inference would refuse the model."""
+    source = model_of(
+        top(
+            rest="m = Gemm(q, k) u = Conv(q, w) y = Add(m, u)",
+            stored=f"{STORED}, float[3, 3] k = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}",
+        )
+    )
+    assert "If" in ops(bare(source))
+
+
 def test_training_reads_what_it_likes():
     source = model_of(top())
     info = source.training_info.add()
