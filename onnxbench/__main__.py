@@ -7,10 +7,11 @@ def main() -> None:
         from onnxbench import interrupts
 
         interrupts.hear()
-        from onnxbench import cli
+        with interrupts.held():
+            from onnxbench import cli
+        cli.main()
     except KeyboardInterrupt as stop:
         _leave(*stop.args)
-    cli.main()
 
 
 def _leave(number: int = 2) -> None:

@@ -12,6 +12,7 @@ import io
 import os
 import pkgutil
 import sys
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -21,6 +22,13 @@ from onnxbench.errors import BenchError, escape
 
 #: 128 + SIGPIPE, written out for systems that lack the signal.
 _SIGPIPE = 141
+
+#: What says that a limit of the process is reached, and the command that lifts it.
+_LIMITS = {
+    errno.EFBIG: ("OB402", "ulimit -f unlimited"),
+    errno.EMFILE: ("OB402", "ulimit -n 1024"),
+    errno.EAGAIN: ("OB403", "ulimit -u; ulimit -v"),
+}
 
 app = typer.Typer(
     name="onnxbench",
@@ -114,6 +122,7 @@ def run() -> int:
 
 
 def _interrupted(stop: KeyboardInterrupt) -> int:
+    interrupts.ignore()  # people press Ctrl-C twice
     if sys.stderr.isatty():
         _say("\r\x1b[2K", end="")  # of a line of progress
     error = {"code": "OB801", "message": "interrupted; nothing was written", "hint": ""}
@@ -137,17 +146,28 @@ def _failed(raised: BaseException) -> int:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
             return _fail(4, {"code": "OB402", "message": str(error), "hint": "free some disk space"})
-        if error.errno == errno.EFBIG:
-            return _fail(4, {"code": "OB402", "message": str(error), "hint": "ulimit -f unlimited"})
-        if error.errno in (errno.EMFILE, errno.ENFILE):
-            return _fail(4, {"code": "OB403", "message": "too many open files", "hint": "ulimit -n 1024"})
+        limit = _LIMITS.get(error.errno or 0)
+        if limit is not None:
+            return _fail(4, {"code": limit[0], "message": str(error), "hint": limit[1]})
+        if isinstance(error, FileNotFoundError) and not _has_folder():
+            message = "the working folder is not there any more"
+            return _fail(4, {"code": "OB402", "message": message, "hint": "cd to another one"})
         return _bug(error)
     except typer.Abort:
         return 130
     except Exception as error:
         if (usage := _usage(error)) is not None:
             return usage
+        if isinstance(error, RuntimeError) and "start new thread" in str(error):
+            return _fail(4, {"code": "OB403", "message": str(error), "hint": _LIMITS[errno.EAGAIN][1]})
         return _bug(error)
+
+
+def _has_folder() -> bool:
+    try:
+        return bool(Path.cwd())
+    except OSError:
+        return False
 
 
 def _invoke() -> Any:

@@ -5,26 +5,52 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
+from typing import Any
+
+_NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def hear() -> None:
     """Take SIGTERM and SIGHUP as Python takes Ctrl-C."""
     signal.signal(signal.SIGTERM, _raise)
-    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup ignores it
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup ignores it
         signal.signal(signal.SIGHUP, _raise)
-
-
-def ignore() -> None:
-    """Let none strike any more: the command has ended, and what is left tidies up behind it."""
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt(number)
+
+
+@contextlib.contextmanager
+def held() -> Iterator[None]:
+    """Let interrupts wait until the block has ended: one that strikes while a native module is imported may crash it.
+
+    Not by a mask of signals, which other threads would not heed.
+    """
+    noted: list[int] = []
+    before: dict[int, Any] = {number: signal.getsignal(number) for number in _NUMBERS}
+    try:
+        for number in _heard(before):
+            signal.signal(number, lambda number, frame: noted.append(number))
+        yield
+    finally:
+        for number in _heard(before):
+            signal.signal(number, before[number])
+        if noted:
+            raise KeyboardInterrupt(noted[0])
+
+
+def ignore() -> None:
+    """Hear nothing any more: all is said, and what cleans up must not be stopped."""
+    for number in _NUMBERS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _heard(handlers: Mapping[int, Any]) -> list[int]:
+    """Those that nobody ignores, as nohup does."""
+    return [number for number, handler in handlers.items() if callable(handler)]
 
 
 def number_of(stop: KeyboardInterrupt) -> int:
@@ -66,15 +92,11 @@ def finishing(tell: Callable[[str], None]) -> Iterator[Heard]:
         with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: it struck while something was being said
             tell("interrupted: writing what was found; once more to leave at once")
 
-    before = {}
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        handler = signal.getsignal(getattr(signal, name, signal.SIGINT))
-        if callable(handler):  # those that somebody ignores stay so
-            before[getattr(signal, name)] = handler
+    before: dict[int, Any] = {number: signal.getsignal(number) for number in _NUMBERS}
     try:
-        for number in before:
+        for number in _heard(before):
             signal.signal(number, note)
         yield heard
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number in _heard(before):
+            signal.signal(number, before[number])

@@ -149,19 +149,28 @@ def zygote(control: socket.socket) -> NoReturn:
             end_children()
             os._exit(0)
         if request[0] == "fork":
-            pid = os.fork()
-            if pid == 0:
+            made = _fork()
+            if made == 0:
                 control.close()
                 _become_worker(*handles)
             for handle in handles:
                 os.close(handle)
-            living.add(pid)
-            send(control, pid)
+            if isinstance(made, int):
+                living.add(made)
+            send(control, made)
         else:
             living.discard(request[1])
             ending = _wait(request[1])
             end_children(living)  # what that one had started is ours now
             send(control, ending)
+
+
+def _fork() -> int | str:
+    """What `os.fork` gives, or why there can be no more processes."""
+    try:
+        return os.fork()
+    except OSError as error:
+        return error.strerror or str(error)
 
 
 def _wait(pid: int) -> int | str:

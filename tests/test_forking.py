@@ -132,6 +132,46 @@ def test_interrupts_at_any_moment_leave_one_process():
 
 
 @linux
+def test_an_interrupt_waits_while_native_modules_are_imported():
+    out, err = said("""
+        import importlib, signal
+        real = importlib.import_module
+        def strike(name, *rest):
+            os.kill(os.getpid(), signal.SIGINT)
+            eval("0")
+            return real(name, *rest)
+        importlib.import_module = strike
+        try:
+            isolate.warm_up(isolate.HERE)
+        except KeyboardInterrupt as stop:
+            print({"numpy", "onnx"} <= set(sys.modules), stop.args)
+    """)
+    assert (out, err) == ("True (2,)\n", "")
+
+
+@linux
+@pytest.mark.parametrize("forks", [0, 1])
+def test_no_more_processes(forks):
+    """Neither a copy nor, of a copy, a worker: then one is started afresh, or it is said."""
+    out, err = said(f"""
+        real, made = os.fork, []
+        def fork():
+            made.append(1)
+            if len(made) > {forks}:
+                raise BlockingIOError(11, "Resource temporarily unavailable")
+            return real()
+        os.fork = fork
+        isolate.warm_up(isolate.HERE)
+        try:
+            print(isolate.call("operator:add", (1, 2)).value)
+        except Exception as error:
+            print(type(error).__name__, error)
+    """)
+    assert out == ("3\n", "MachineError cannot start a worker process: Resource temporarily unavailable\n")[forks]
+    assert not err
+
+
+@linux
 def test_the_folders_of_the_process_outlive_its_copy():
     out, err = said("""
         import tempfile

@@ -31,6 +31,9 @@ class Draft:
             self._descriptor = os.open(self.path, flags, 0o666)
         except OSError as error:
             raise unwritable(self.folder, error) from error
+        except BaseException:  # an interrupt that strikes when the file is there
+            self.path.unlink(missing_ok=True)
+            raise
         return self
 
     def write(self, data: bytes | memoryview) -> None:
@@ -68,8 +71,10 @@ class Draft:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._published is None:
-            self._close()
-            self.path.unlink(missing_ok=True)
+            try:
+                self._close()
+            finally:
+                self.path.unlink(missing_ok=True)
 
     def _close(self) -> None:
         if self._descriptor >= 0:

@@ -7,10 +7,13 @@ milliseconds and a dead worker is replaced as fast. Any thread may call; each ca
 from __future__ import annotations
 
 import atexit
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from onnxbench import process
+from onnxbench.errors import MachineError
 from onnxbench.isolate import forking
 from onnxbench.isolate.memory import machine_memory, resident
 from onnxbench.isolate.nursery import Nursery
@@ -80,7 +83,15 @@ def warm_up(interpreter: Interpreter = LIGHT) -> None:
         forking.import_shared()
         _nursery(interpreter).start_early()
         return
-    threading.Thread(target=call, args=("os:getpid",), kwargs={"interpreter": interpreter}, daemon=True).start()
+    with contextlib.suppress(RuntimeError):  # no more threads
+        threading.Thread(target=_start, args=(interpreter,), daemon=True).start()
+    if process.is_own:
+        forking.import_held()
+
+
+def _start(interpreter: Interpreter) -> None:
+    with contextlib.suppress(MachineError):  # the call that needs it will say so
+        call("os:getpid", interpreter=interpreter)
 
 
 def _nursery(interpreter: Interpreter) -> Nursery:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onnxbench import process, worker
+from onnxbench import interrupts, process, worker
 from onnxbench.isolate.results import Interpreter
 
 #: What every command needs itself sooner or later.
@@ -41,6 +41,12 @@ def is_possible(interpreter: Interpreter) -> bool:
 def import_shared() -> None:
     """Import what this process and its copy both need. No BLAS pool: its threads would not survive a fork."""
     with _one_thread():
+        import_held()
+
+
+def import_held() -> None:
+    """Import what is native with interrupts held, which it does not survive."""
+    with interrupts.held():
         for module in _SHARED:
             importlib.import_module(module)
 

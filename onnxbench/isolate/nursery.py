@@ -126,15 +126,25 @@ class Nursery:
         ours, theirs = socket.socketpair()
         log = tempfile.TemporaryFile()  # noqa: SIM115 -- lives as long as the worker
         try:
-            pid = self._ask(("fork",), theirs.fileno(), log.fileno())
+            made = self._ask_for_worker(theirs.fileno(), log.fileno())
+        finally:
+            theirs.close()
+        if not isinstance(made, int):
+            raise _no_process(made)
+        assert self.control is not None
+        return _Worker(made, ours, log, self.control)
+
+    def _ask_for_worker(self, *handles: int) -> Any:
+        """The process id of a new worker, or why there is none."""
+        try:
+            return self._ask(("fork",), *handles)
         except OSError:  # the zygote died a moment ago
             self._restart()
             self._expect()
-            pid = self._ask(("fork",), theirs.fileno(), log.fileno())
-        finally:
-            theirs.close()
-        assert self.control is not None
-        return _Worker(pid, ours, log, self.control)
+        try:
+            return self._ask(("fork",), *handles)
+        except OSError:
+            raise _no_process("the process that forks it died") from None
 
     def _ask(self, request: tuple[Any, ...], *handles: int) -> Any:
         """The zygote's answer. One that was not read would be taken for the next: then the zygote has to go."""
@@ -171,8 +181,8 @@ class Nursery:
         self._start()
 
     def start_early(self) -> None:
-        """Start the warm process as a copy of this one, without waiting until it is ready."""
-        with self.lock:
+        """Start the warm process as a copy of this one, without waiting until it is ready. If that cannot be, a call tells."""
+        with self.lock, contextlib.suppress(OSError):
             if self.process is None:
                 self._start(copied=True)
 
@@ -233,6 +243,10 @@ class Nursery:
     def close(self) -> None:
         with self.lock:
             self._abandon()
+
+
+def _no_process(reason: str) -> MachineError:
+    return MachineError("OB403", f"cannot start a worker process: {reason}", hint="ulimit -u; ulimit -n")
 
 
 def _is_ready(control: socket.socket) -> bool:

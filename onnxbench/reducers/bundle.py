@@ -115,6 +115,7 @@ class Draft:
 
     def _fails(self, interpreter: str, timeout: float) -> bool:
         environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+        environment["ORT_DISABLE_TELEMETRY"] = "1"  # which would leave a file where temporary ones go
         log = tempfile.TemporaryFile()  # noqa: SIM115 -- closed below
         process = subprocess.Popen(
             [interpreter, "-B", "repro.py"],

@@ -225,3 +225,73 @@ def test_too_few_files_that_may_be_open_are_the_machines_fault(tmp_path):
     done = subprocess.run([*limited, "reduce", model], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 4
     assert "too many open files" in done.stderr.lower()
+
+
+def test_an_interrupt_waits_until_the_command_line_is_imported():
+    """What it strikes inside a class body or a native module may become any error, or a crash."""
+    script = (
+        "import builtins, os, signal, sys\n"
+        "real = builtins.__import__\n"
+        "def strike(name, *rest, **more):\n"
+        "    if name == 'typer':\n"
+        "        try:\n"
+        "            os.kill(os.getpid(), signal.SIGTERM)\n"
+        "            eval('0')\n"
+        "        except KeyboardInterrupt:\n"
+        "            raise RuntimeError('Error calling __set_name__')\n"
+        "    return real(name, *rest, **more)\n"
+        "from onnxbench.__main__ import main\n"
+        "builtins.__import__ = strike\n"
+        "sys.argv = ['onnxbench', 'runtimes']\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (143, "error[OB801]: interrupted; nothing was written\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_that_comes_when_all_is_said_changes_nothing(number):
+    script = (
+        "import atexit, os, signal, sys, onnx\n"
+        "from onnxbench.__main__ import main\n"
+        f"atexit.register(lambda: os.kill(os.getpid(), {int(number)}))\n"
+        "sys.argv = ['onnxbench', '--version']\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["fold m.onnx -o f.onnx", "convert m.onnx --to 13 -o f.onnx", "reduce m.onnx"])
+def test_a_working_folder_that_is_gone(command, tmp_path):
+    (tmp_path / "m.onnxtxt").write_text(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Relu(x) }'
+    )
+    command = command.replace("m.onnx", str(tmp_path / "m.onnxtxt"))
+    script = f"mkdir away; cd away; rmdir ../away; exec {sys.executable} -m onnxbench {command}"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(["sh", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode in (1, 4)  # reduce: it does not fail
+    assert "OB701" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "error, code",
+    [
+        ("OSError(24, 'Too many open files')", "OB402"),
+        ("BlockingIOError(11, 'Resource temporarily unavailable')", "OB403"),
+        ('RuntimeError("can\'t start new thread")', "OB403"),
+    ],
+)
+def test_a_limit_of_the_process_is_no_bug(error, code):
+    script = (
+        "import onnxbench.runtimes.find as place, onnxbench.cli, sys\n"
+        f"def survey():\n    raise {error}\n"
+        "place.survey = survey\n"
+        "sys.argv = ['onnxbench', 'runtimes']\n"
+        "onnxbench.cli.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 4
+    assert done.stderr.startswith(f"error[{code}]: ")
+    assert "hint: ulimit" in done.stderr

@@ -84,3 +84,17 @@ def test_a_name_as_long_as_names_can_be_is_writable(tmp_path):
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(MachineError, match="nowhere"), Draft(tmp_path / "nowhere"):
         pass
+
+
+@pytest.mark.parametrize("call", ["open", "close"])
+def test_an_interrupt_that_strikes_when_a_file_is_opened_or_closed_leaves_nothing(tmp_path, monkeypatch, call):
+    real = getattr(os, call)
+
+    def struck(*args):
+        real(*args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, call, struck)
+    with pytest.raises(KeyboardInterrupt), Draft(tmp_path):
+        pass
+    assert not list(tmp_path.iterdir())
