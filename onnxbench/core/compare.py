@@ -129,6 +129,8 @@ def _is_well_within(want: Array, got: Array, rtol: float, atol: float) -> bool:
         if not np.isfinite(scale):
             return False
         base, slope = want.dtype.type(0.5 * atol) * scale, want.dtype.type(0.5 * rtol)
+        if not (np.isfinite(base) and np.isfinite(slope)):  # Inf would be within it
+            return False
         for start in range(0, want.size, _CHUNK):
             w, g = want[start : start + _CHUNK], got[start : start + _CHUNK]
             error = np.abs(g - w)

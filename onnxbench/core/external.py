@@ -48,7 +48,7 @@ def locate(model: Model, tensor: TensorProto) -> Weight:
     length = _number(model, tensor, entries, "length", wanted)
     if length != wanted:
         raise _refused(model, tensor, f"has length {length}, but its shape and type need {wanted} bytes")
-    size = file.stat().st_size
+    size = _size(model, tensor, file)
     if offset + length > size:
         raise _refused(
             model, tensor, f"ends at byte {offset + length} of {quote(file.name)}, which has only {size} bytes"
@@ -175,9 +175,16 @@ def _real_file(path: Path) -> Path | None:
         return None
 
 
+def _size(model: Model, tensor: TensorProto, file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError as error:
+        raise _refused(model, tensor, f"cannot be read: {error.strerror}") from error
+
+
 def _refuse_changed(model: Model, tensor: TensorProto, file: Path) -> None:
     for entry in tensor.metadata_props:
-        if entry.key == MARK and not f"{entry.value}:".startswith(f"{stamp(file)}:"):
+        if entry.key == MARK and not (file.exists() and f"{entry.value}:".startswith(f"{stamp(file)}:")):
             raise _refused(
                 model, tensor, f"was in {quote(file.name)}, which has changed since", hint="run the command again"
             )

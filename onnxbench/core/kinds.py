@@ -50,6 +50,8 @@ def _compared(want: Array, got: Array, rtol: float, atol: float) -> _Clear | Non
     if not math.isfinite(scale):
         return None
     base, slope = want.dtype.type(atol * scale), want.dtype.type(rtol)
+    if not math.isfinite(base):  # Inf would be within it
+        return None
     errors, allowances = np.empty((2, min(_CHUNK, want.size)), want.dtype)
     for start in range(0, want.size, _CHUNK):
         w, g = want[start : start + _CHUNK], got[start : start + _CHUNK]

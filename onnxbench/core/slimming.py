@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import mmap
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -49,8 +49,9 @@ def slim(model: Model, threshold: int = 1024) -> Model:
         return dataclasses.replace(model, proto=proto)
     # Strictly before anything is rewritten: where the model's own external tensors lie.
     found = [(tensor, locate(model, tensor)) for tensor in external]
+    seen = _stamps(model)
     found += zip(heavy, _find_or_write(model, heavy, threshold), strict=True)
-    return _referring(model, proto, found)
+    return _referring(model, proto, found, seen)
 
 
 def load_slim(source: str | os.PathLike[str], *, stdin: BinaryIO | None = None, threshold: int = 1024) -> Model:
@@ -61,7 +62,10 @@ def load_slim(source: str | os.PathLike[str], *, stdin: BinaryIO | None = None, 
     """
     from onnxbench.core.model import load
 
-    made = _read_slim(Path(source), threshold)
+    try:
+        made = _read_slim(Path(source), threshold)
+    except (OSError, ValueError, ModelError):
+        made = None
     return slim(load(source, stdin=stdin), threshold) if made is None else made
 
 
@@ -70,34 +74,31 @@ def _read_slim(given: Path, threshold: int) -> Model | None:
     from onnxbench.core.model import Model
 
     mark = os.urandom(16)
-    try:
-        if formats.of_suffix(given) != "protobuf" or not given.is_file() or given.stat().st_size > formats.LIMIT:
-            return None
-        seen = stamp(given)
-        with _mapped(given) as view:
-            try:
-                short, places = wire.without_payloads(view, threshold, mark)
-            except (wire.Malformed, RecursionError):  # here, or it would keep views of what is to be closed
-                return None
-            proto = formats.parse(short, "protobuf", escape(given.name))
-            heavy = [(tensor, _number(tensor)) for tensor in _sharable(proto) if _is_bare(tensor, mark)]
-            for tensor, _ in heavy:
-                tensor.ClearField("raw_data")
-            for tensor in tensors(proto):  # those that operators read themselves
-                if tensor.raw_data.startswith(mark):
-                    offset, length = places[_number(tensor)]
-                    tensor.raw_data = bytes(view[offset : offset + length])
-        if mark in proto.SerializeToString() or stamp(given) != seen:  # where no tensor is looked for
-            return None
-    except (OSError, ValueError, ModelError):
+    if formats.of_suffix(given) != "protobuf" or not given.is_file() or given.stat().st_size > formats.LIMIT:
         return None
-    path = given.absolute()
+    path, file = given.absolute(), given.resolve()
+    seen = stamp(file)
+    with _mapped(file) as view:
+        try:
+            short, places = wire.without_payloads(view, threshold, mark)
+        except (wire.Malformed, RecursionError):  # here, or it would keep views of what is to be closed
+            return None
+        proto = formats.parse(short, "protobuf", escape(given.name))
+        heavy = [(tensor, _number(tensor)) for tensor in _sharable(proto) if _is_bare(tensor, mark)]
+        for tensor, _ in heavy:
+            tensor.ClearField("raw_data")
+        for tensor in tensors(proto):  # those that operators read themselves
+            if tensor.raw_data.startswith(mark):
+                offset, length = places[_number(tensor)]
+                tensor.raw_data = bytes(view[offset : offset + length])
+    if mark in proto.SerializeToString() or stamp(file) != seen:  # where no tensor is looked for
+        return None
     model = Model(proto, folder=path.parent, path=path, label=escape(given.name))
     if not heavy and not any(map(is_external, tensors(proto))):
         return model
-    file = path.resolve()
     found = [(tensor, locate(model, tensor)) for tensor in tensors(proto) if is_external(tensor)]
-    return _referring(model, proto, found + [(tensor, Weight(file, *places[number])) for tensor, number in heavy])
+    found += [(tensor, Weight(file, *places[number])) for tensor, number in heavy]
+    return _referring(model, proto, found, {file: seen})
 
 
 def _is_bare(tensor: TensorProto, mark: bytes) -> bool:
@@ -108,10 +109,26 @@ def _number(tensor: TensorProto) -> int:
     return int.from_bytes(tensor.raw_data[-4:], "big")
 
 
-def _referring(model: Model, proto: ModelProto, found: list[tuple[TensorProto, Weight]]) -> Model:
-    """The model with its tensors as references to where they lie. It takes over `proto`."""
+def _stamps(model: Model) -> dict[Path, str]:
+    """The stamp of the file that a model was read from, if it is there yet."""
+    with contextlib.suppress(OSError, ValueError):
+        if model.path is not None:
+            return {model.path.resolve(): stamp(model.path)}
+    return {}
+
+
+def _referring(
+    model: Model, proto: ModelProto, found: list[tuple[TensorProto, Weight]], seen: Mapping[Path, str]
+) -> Model:
+    """The model with its tensors as references to where they lie. It takes over `proto`.
+
+    Files that were read bear the stamp from before: what changes in between must be noticed.
+    """
     folder = Path(os.path.commonpath([weight.file.parent for _, weight in found]))
-    stamps = {weight.file: stamp(weight.file) for _, weight in found}
+    try:
+        stamps = {file: seen.get(file) or stamp(file) for file in {weight.file for _, weight in found}}
+    except OSError as error:
+        raise ModelError("OB304", f"a file with weights of {model.label} has gone: {error.strerror}") from error
     for tensor, weight in found:
         if not is_external(tensor):
             _mark(tensor, stamps[weight.file])
@@ -194,11 +211,10 @@ def _find_in_file(model: Model, heavy: Sequence[TensorProto], threshold: int) ->
     if model.path is None or not heavy or formats.of_suffix(model.path) != "protobuf" or not model.path.is_file():
         return nowhere
     file = model.path.resolve()
-    if file.stat().st_size == 0:
-        return nowhere
-    with _mapped(file) as view:
+    with contextlib.suppress(OSError, ValueError), _mapped(file) as view:  # it may go meanwhile
         places = _places(view, threshold)
         return [_find(view, places, file, tensor.raw_data) for tensor in heavy]
+    return nowhere
 
 
 @contextlib.contextmanager

@@ -65,3 +65,11 @@ def test_a_number_far_behind_a_wrong_one_may_be_none_at_all(late):
     got = want.copy()
     got[0], got[-1] = 9.0, late
     assert kinds_of_difference({"y": want}, {"y": got}, DEFAULT) == measured({"y": want}, {"y": got}) == {"nonfinite"}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("tolerance", [Tolerance(0.0, 1e308), Tolerance(1e308, 0.0), Tolerance(1e308, 1e308)])
+def test_infinity_is_within_no_tolerance_however_large(dtype, tolerance):
+    want, got = np.asarray([9.0, 1.0], dtype), np.asarray([9.0, np.inf], dtype)
+    assert measured({"y": want}, {"y": got}, tolerance) == {"nonfinite"}
+    assert kinds_of_difference({"y": want}, {"y": got}, tolerance) == {"nonfinite"}

@@ -140,6 +140,45 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path, monkeypatc
     assert load_slim(path).proto.producer_name == "another"
 
 
+@pytest.mark.parametrize("read", [load_slim, lambda path: slim(load(path))])
+def test_a_file_that_changes_as_soon_as_it_is_read_is_not_taken_for_the_one_that_was_read(tmp_path, monkeypatch, read):
+    path = tmp_path / "m.onnx"
+    path.write_bytes(odd_model().SerializeToString())
+    refer = slimming._referring
+
+    def meanwhile(*args):
+        path.write_bytes(b"x" * path.stat().st_size)
+        os.utime(path, ns=(1, 1))
+        return refer(*args)
+
+    monkeypatch.setattr(slimming, "_referring", meanwhile)
+    made = read(path)
+    with pytest.raises(ModelError, match="has changed since"):
+        fatten(made)
+
+
+@pytest.mark.parametrize("step", ["_referring", "locate", "_mapped"])
+@pytest.mark.parametrize("read", [load_slim, lambda path: slim(load(path))])
+def test_a_file_that_goes_while_it_is_read_is_an_error_of_the_model(tmp_path, monkeypatch, step, read):
+    path = tmp_path / "m.onnx"
+    proto = odd_model()
+    outside = TensorProto(name="outside", data_type=TensorProto.FLOAT, dims=[3], data_location=TensorProto.EXTERNAL)
+    outside.external_data.add(key="location", value="w.bin")
+    proto.graph.initializer.append(outside)
+    path.write_bytes(proto.SerializeToString())
+    (tmp_path / "w.bin").write_bytes(bytes(12))
+    usual = getattr(slimming, step)
+
+    def meanwhile(*args):
+        path.unlink(missing_ok=True)
+        (tmp_path / "w.bin").unlink(missing_ok=True)
+        return usual(*args)
+
+    monkeypatch.setattr(slimming, step, meanwhile)
+    with pytest.raises(ModelError):
+        fatten(read(path))
+
+
 def field(number, payload):
     return wire._to_varint(number << 3 | 2) + wire._to_varint(len(payload)) + payload
 

@@ -97,6 +97,17 @@ def test_a_constant_that_two_orders_want_is_stored_in_both():
     assert [list(tensor.dims) for tensor in folded.graph.initializer].count([1, 2, 1, 1]) == 1
 
 
+def test_a_region_that_reads_its_own_values_in_the_other_order():
+    """An order that is its own inverse: the same Transpose undoes the first, and leads in again."""
+    swap = "Transpose<perm = [1, 0]>"
+    folded = judged(
+        f"""g (float[N, N] x) => (float[A, B] y, float[C, D] z) {{
+            t = {swap}(x) a = Floor(t) b = {swap}(a) c = Div(b, a) y = Neg(c) u = {swap}(c) z = Neg(u) }}""",
+        {"x": 9 * X[0, 0, :4, :4]},
+    )
+    assert ops(folded).count("Transpose") <= 3
+
+
 @pytest.mark.parametrize("where", ["body", "function"])
 def test_inside_bodies_and_functions(where):
     inner = f"t = Transpose<{NHWC}>(v) a = Mul(t, k) u = Transpose<{NCHW}>(a) w = Neg(u)"

@@ -163,6 +163,8 @@ def _readers(scope: Scope, region: _Region, node: Node, inside: set[int]) -> tup
 def _undoes(scope: Scope, region: _Region, reader: Node) -> bool:
     if not is_transpose(reader.proto):
         return False
+    if reader.proto.output[0] in region.feeding:  # an order that is its own inverse: the region needs both
+        return False
     after = permutation(scope, reader)
     return after is not None and [region.perm[axis] for axis in after] == list(range(len(region.perm)))
 
