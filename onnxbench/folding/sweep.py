@@ -109,31 +109,26 @@ def _sweep_nodes(
 ) -> set[str]:
     """Remove nodes that make nothing that is read; the names that are read in the end.
 
-    From the last node to the first, which takes one walk where they are sorted; others are found in another round.
+    From the last node to the first, which takes one walk where they are sorted, and a short one of what is left over.
     """
-    kept: list[NodeProto] = []
-    dead: list[NodeProto] = []
-    read = set(read)
-    for node in reversed(holder.node):
-        if not any(name in read for name in node.output) and _is_pure(node, local):
-            dead.append(node)
-            continue
-        kept.append(node)
-        read.update(node.input)
-        if node.attribute:
-            read.update(captures(node))
-    if dead and not _reads_any(kept, dead):
-        gone += [
-            Removal("node", _name(n, where), n.op_type, where, "unused", "nobody reads it") for n in reversed(dead)
-        ]
-        set_nodes(holder, reversed(kept))
+    read, kept = set(read), set()
+    waiting, before = [(place, node) for place, node in enumerate(holder.node)][::-1], -1
+    while waiting and len(waiting) != before:
+        before, rest = len(waiting), []
+        for place, node in waiting:
+            if _is_pure(node, local) and not any(name in read for name in node.output):
+                rest.append((place, node))
+                continue
+            kept.add(place)
+            read.update(node.input)
+            if node.attribute:
+                read.update(captures(node))
+        waiting = rest[::-1] if len(rest) > 1 else rest  # the other way round: a file may be sorted backwards
+    if waiting:
+        dead = [node for _, node in sorted(waiting, key=lambda pair: pair[0])]
+        gone += [Removal("node", _name(n, where), n.op_type, where, "unused", "nobody reads it") for n in dead]
+        set_nodes(holder, [node for place, node in enumerate(holder.node) if place in kept])
     return read
-
-
-def _reads_any(kept: Iterable[NodeProto], dead: Iterable[NodeProto]) -> bool:
-    """Whether a node that stays reads one that would go: the file is not sorted."""
-    made = {name for node in dead for name in node.output if name}
-    return any(name in made for node in kept for name in (*node.input, *captures(node)))
 
 
 def _is_pure(node: NodeProto, local: set[FunctionKey]) -> bool:

@@ -173,3 +173,17 @@ def test_what_is_spread_over_devices_follows_a_renamed_value():
     told.sharding_spec.add(tensor_name="i")
     (product,) = [node for node in judged(model, X).graph.node if node.op_type == "Mul"]
     assert product.device_configurations[0].sharding_spec[0].tensor_name == product.input[0] == "a"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_nodes_in_any_order_read_stays(seed):
+    """Each initializer is read by a node that itself is read by one before it in the file."""
+    proto = model_of("""g (float[2] x) => (float[2] y) <float[2] k = {1, 2}, float[2] m = {3, 4}> {
+        a = Add(x, k) b = Mul(a, m) c = Identity(b) d = Neg(c) dead = Exp(d) deader = Abs(dead) y = Sin(d) }""")
+    nodes = list(proto.graph.node)
+    np.random.default_rng(seed).shuffle(nodes)
+    del proto.graph.node[:]
+    proto.graph.node.extend(nodes)
+    folded = judged(proto, X)
+    assert sorted(ops(folded)) == ["Add", "Mul", "Neg", "Sin"]
+    assert {tensor.name for tensor in folded.graph.initializer} == {"k", "m"}

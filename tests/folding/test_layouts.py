@@ -97,6 +97,17 @@ def test_a_constant_that_two_orders_want_is_stored_in_both():
     assert [list(tensor.dims) for tensor in folded.graph.initializer].count([1, 2, 1, 1]) == 1
 
 
+@pytest.mark.parametrize("name", ["t", "a", "u", "k"])
+def test_what_is_said_of_the_quantization_of_a_value_stays(name):
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> {HEAD} <float[3] k = {{1, 2, 3}}> {{
+            t = Transpose<{NHWC}>(x) a = Mul(t, k) u = Transpose<{NCHW}>(a) y = Neg(u) }}"""
+    )
+    model.graph.quantization_annotation.add(tensor_name=name)
+    folded, _ = simplify(Model(model))
+    assert [note.tensor_name for note in folded.proto.graph.quantization_annotation] == [name]
+
+
 def test_a_region_that_reads_its_own_values_in_the_other_order():
     """An order that is its own inverse: the same Transpose undoes the first, and leads in again."""
     swap = "Transpose<perm = [1, 0]>"

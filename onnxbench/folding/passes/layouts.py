@@ -68,7 +68,7 @@ def _regions(scope: Scope) -> Iterator[_Region]:
     """What could move, by the order of axes that its Transposes make; in the order of the graph."""
     found: dict[tuple[int, ...], list[Node]] = {}
     for node in scope.view.nodes:
-        if is_transpose(node.proto):
+        if is_transpose(node.proto) and node.proto.output[0] not in scope.annotated:
             perm = permutation(scope, node)
             if perm is not None and list(perm) != sorted(perm):
                 found.setdefault(tuple(perm), []).append(node)
